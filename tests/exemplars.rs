@@ -123,7 +123,8 @@ fn a_target_shows_them_again_and_again_and_they_are_kept_once() {
     let (dir, target) = (Scratch::new(), Target::start());
     let kind = "application/openmetrics-text; version=1.0.0";
     let text = "# TYPE wait histogram\nwait_bucket{le=\"1.0\"} 3 # {trace_id=\"x\"} 0.5\n\
-        wait_bucket{le=\"+Inf\"} 4 # {trace_id=\"y\"} 7 1700000000.25\n# EOF\n";
+        wait_bucket{le=\"+Inf\"} 4 # {trace_id=\"y\"} 7 1700000000.25\n\
+        # TYPE free gauge\nfree 1 # {trace_id=\"g\"} 0.5 1700000001\n# EOF\n";
     target.set("/metrics", Answer::of(kind, text.as_bytes()));
     let file = dir.path().join("prometheus.yml");
     let config = format!(
@@ -143,8 +144,37 @@ fn a_target_shows_them_again_and_again_and_they_are_kept_once() {
     let text = told(&server, "query=wait_bucket");
     assert!(text.starts_with(&y), "{text}");
     assert_eq!(text.matches("trace_id").count(), 2, "{text}");
+    // As in Prometheus 3: a gauge may have one.
+    let g = shown(r#""trace_id":"g""#, "0.5", "1700000001");
+    let instance = instance.trim_end_matches(',');
+    assert_eq!(
+        told(&server, "query=free"),
+        row(&format!(r#""__name__":"free",{instance}"#), &[&g])
+    );
     assert_eq!(server.metric("foliot_exemplars_dropped_total"), 0.0);
     server.stop();
+}
+
+#[test]
+fn texts_that_are_pushed_have_them() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    let path = "/api/v1/import/prometheus";
+    let text = "wait_bucket{le=\"1\"} 3 1700000000000 # {trace_id=\"x\"} 0.5 1700000000.25\n\
+        n 1 # {trace_id=\"no end\" 1\n";
+    // The bad one costs its line nothing.
+    assert_eq!(server.post(path, text).status, 204);
+    let x = shown(r#""trace_id":"x""#, "0.5", "1700000000.250");
+    assert_eq!(told(&server, "query=n"), "");
+    let wanted = row(r#""__name__":"wait_bucket","le":"1""#, &[&x]);
+    assert_eq!(told(&server, "query=wait_bucket"), wanted);
+    assert_eq!(server.metric("foliot_exemplars_dropped_total"), 1.0);
+    // OpenMetrics has all times in seconds.
+    let kind = [("Content-Type", "application/openmetrics-text; version=1.0.0; charset=utf-8")];
+    let text = "m_total 2 1700000000.5 # {trace_id=\"y\"} 1\n# EOF\n";
+    assert_eq!(server.request("POST", path, &kind, text.as_bytes()).status, 204);
+    assert_eq!(server.samples("none:m_total"), [(T + 500, "2.0".to_owned())]);
+    assert!(told(&server, "query=m_total").contains("\"y\""));
 }
 
 /// A field of eight bytes.

@@ -1,5 +1,6 @@
-//! Graphite's plain text through the real binary.
+//! Graphite's plain text and pickle through the real binary.
 
+#![allow(clippy::big_endian_bytes, reason = "the lengths of pickle's messages are")]
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,
@@ -13,6 +14,7 @@ mod harness;
 use harness::{Scratch, Server, foliot};
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
+use std::path::Path;
 use std::time::Duration;
 
 const T: i64 = 1_700_000_000_000;
@@ -98,6 +100,57 @@ fn requests_of_browsers_are_no_lines() {
     assert_eq!(server.get("/api/suggest?type=metrics").text(), "[\"sent.last\"]");
     let log = server.get("/logs").text();
     assert!(log.contains("127.0.0.1 sent HTTP to the port of Graphite's plain text"), "{log}");
+}
+
+fn message(pickled: &[u8]) -> Vec<u8> {
+    [&(pickled.len() as u32).to_be_bytes()[..], pickled].concat()
+}
+
+fn refused(server: &Server, reason: &str) -> f64 {
+    server
+        .metric(&format!("foliot_rows_rejected_total{{protocol=\"graphite\",reason=\"{reason}\"}}"))
+}
+
+/// `pickle.dumps([("a.b;dc=eu", (1700000000, 0.5)), ("m", (1700000001.5, 2))], protocol=2)`.
+const PICKLED: &[u8] = b"\x80\x02]q\x00(X\t\x00\x00\x00a.b;dc=euq\x01J\x00\xf1SeG?\xe0\x00\x00\x00\
+    \x00\x00\x00\x86q\x02\x86q\x03X\x01\x00\x00\x00mq\x04GA\xd9T\xfc@`\x00\x00K\x02\x86q\x05\x86q\x06e.";
+
+#[test]
+fn messages_of_pickle_are_taken_at_the_same_port() {
+    let dir = Scratch::new();
+    let server = start(&dir, &[]);
+    let whole = message(PICKLED);
+    // Whole messages in pieces of any size, and half of one at the end.
+    send(&server, &[&whole[..3], &whole[3..20], &whole[20..], &message(b"]."), &whole[..60]]);
+    server.wait_for_metric(ROWS, 2.0);
+    assert_eq!(server.samples("none:a.b%7Bdc=eu%7D"), [(T, "0.5".to_owned())]);
+    assert_eq!(server.samples("none:m"), [(T + 1500, "2.0".to_owned())]);
+    assert_eq!(refused(&server, "line"), 1.0);
+}
+
+#[test]
+fn pickle_is_no_language_here() {
+    let dir = Scratch::new();
+    let server = start(&dir, &[]);
+    // `os.system("touch pickled")`, and a sample in a message of its own behind it.
+    let hostile = message(b"cos\nsystem\n(S'touch pickled'\ntR.");
+    send(&server, &[&hostile, &message(PICKLED)]);
+    server.wait_for_metric(ROWS, 2.0);
+    assert_eq!(refused(&server, "line"), 1.0);
+    assert!(!dir.path().join("pickled").exists() && !Path::new("pickled").exists());
+    // Behind a length that is none nothing is read, and the connection ends.
+    let mut socket = connect(&server);
+    socket.write_all(&[&[0, 0x10, 0, 1][..], &message(PICKLED)].concat()).unwrap();
+    let mut answer = Vec::new();
+    let _ = socket.read_to_end(&mut answer);
+    assert_eq!(answer, b"");
+    server
+        .wait_for_metric("foliot_rows_rejected_total{protocol=\"graphite\",reason=\"limit\"}", 1.0);
+    // One that lies about a text's length, and one of a million words.
+    let many = [&b"]"[..], &b"Na".repeat(400_000), b"."].concat();
+    send(&server, &[&message(b"]X\xff\xff\xff\xffa."), &message(&many), &message(PICKLED)]);
+    server.wait_for_metric(ROWS, 4.0);
+    assert_eq!(refused(&server, "line"), 3.0);
 }
 
 #[test]

@@ -183,3 +183,65 @@ fn queries_tell_of_themselves() {
     assert!(!top.to_string().contains("gone"), "{top}");
     assert_eq!(server.get("/victoriametrics/internal/force_flush").status, 200);
 }
+
+/// Observations within ranges, as VictoriaMetrics' libraries count them: 10 from 1 to 2, 30 from 2
+/// to 4, and 10 from 8 to 16.
+#[test]
+fn ranges_of_victoriametrics_become_bounds() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    let at_ms = (T + 110) * 1000;
+    let buckets = [("1.000e+00...2.000e+00", 10), ("2.000e+00...4.000e+00", 30)];
+    let others = [("4.000e+00...8.000e+00", 0), ("8.000e+00...1.600e+01", 10)];
+    let mut text = String::new();
+    for (range, count) in buckets.into_iter().chain(others) {
+        text += &format!("w_bucket{{job=\"a\",vmrange=\"{range}\"}} {count} {at_ms}\n");
+    }
+    text += &format!("w_bucket{{job=\"b\",le=\"4\"}} 3 {at_ms}\n");
+    text += &format!("w_bucket{{job=\"b\",le=\"+Inf\"}} 4 {at_ms}\nnone{{vmrange=\"x\"}} 1\n");
+    let answer = server.request("POST", "/api/v1/import/prometheus", &[], text.as_bytes());
+    assert_eq!(answer.status, 204, "{}", answer.text());
+    let bucket = |le: &str, count: u64| {
+        format!(r#"{{"__name__":"w_bucket","job":"a","le":"{le}"}} {count}"#)
+    };
+    let of_a = [
+        bucket("+Inf", 50),
+        bucket("1.000e+00", 0),
+        bucket("1.600e+01", 50),
+        bucket("2.000e+00", 10),
+        bucket("4.000e+00", 40),
+        bucket("8.000e+00", 40),
+    ];
+    assert_eq!(at_end(&server, r#"prometheus_buckets(w_bucket{job="a"})"#), of_a);
+    assert_eq!(at_end(&server, "prometheus_buckets(none)"), [""; 0]);
+    for (query, wanted) in [
+        // The 25th of 50 is 15 of 30 behind 2.
+        (
+            "histogram_quantile(0.5, w_bucket)",
+            &[r#"{"job":"a"} 3"#, r#"{"job":"b"} 2.6666666666666665"#][..],
+        ),
+        ("histogram_quantile(1, w_bucket{job='a'})", &[r#"{"job":"a"} 16"#]),
+        (
+            "histogram_quantiles('phi', 0.2, 0.9, w_bucket{job='a'})",
+            &[r#"{"job":"a","phi":"0.2"} 2"#, r#"{"job":"a","phi":"0.9"} 12"#],
+        ),
+        ("histogram_share(3, w_bucket)", &[r#"{"job":"a"} 0.5"#, r#"{"job":"b"} 0.5625"#]),
+        ("histogram_share(20, w_bucket{job='a'})", &[r#"{"job":"a"} 1"#]),
+        // 10 at 1.5, 30 at 3, 10 at 12.
+        ("histogram_avg(w_bucket{job='a'})", &[r#"{"job":"a"} 4.5"#]),
+        ("histogram_stdvar(w_bucket{job='a'})", &[r#"{"job":"a"} 14.4"#]),
+        ("histogram_stddev(w_bucket{job='b'})", &[r#"{"job":"b"} 0"#]),
+    ] {
+        let found = at_end(&server, query);
+        let is_near = |(found, wanted): (&String, &&str)| {
+            let split = |text: &str| {
+                let (labels, value) = text.rsplit_once(' ').unwrap();
+                (labels.to_owned(), value.parse::<f64>().unwrap())
+            };
+            let ((a, x), (b, y)) = (split(found), split(wanted));
+            a == b && (x - y).abs() < 1e-9
+        };
+        let is_same = found.len() == wanted.len() && found.iter().zip(wanted).all(is_near);
+        assert!(is_same, "{query}: {found:?}");
+    }
+}

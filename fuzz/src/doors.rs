@@ -7,7 +7,7 @@ use crate::store::take;
 use foliot_model::{Batch, Reject};
 use foliot_proto_influx::{Decoder, LINE_SYNTAX, Precision, Settings, TICKTOCK_LINE_SYNTAX};
 use foliot_proto_opentsdb::{KEY_SYNTAX, Options, Rollups, Session, ticktock};
-use foliot_proto_prometheus::{Version, WriteRequest};
+use foliot_proto_prometheus::{Exemplars, Version, WriteRequest};
 use std::sync::Arc;
 
 /// What a stream gave: rows by key, line and time, and refusals by line.
@@ -99,10 +99,23 @@ pub(crate) fn put_json(data: &[u8]) {
 }
 
 pub(crate) fn exposition(data: &[u8]) {
-    take(data, &foliot_proto_prometheus::KEY_SYNTAX, |batch, rejects| {
-        let lines = foliot_proto_prometheus::decode_text(batch, 1, 0, rejects) as usize;
-        assert!(batch.rows().len() + rejects.len() <= lines, "a line is one sample at most");
-    });
+    use foliot_proto_prometheus::{Format, Group, TextLines};
+    let group = Group::of_path(["job", "j"]).expect("a group");
+    let most = data.split(|byte| *byte == b'\n').count();
+    for format in [Format::Text, Format::OpenMetrics] {
+        let mut lines = TextLines::new(data, format, crate::store::NOW_MS, &group);
+        let (mut told, mut exemplars, mut has_more) = (0, 0, true);
+        while has_more {
+            take(data, &foliot_proto_prometheus::KEY_SYNTAX, |batch, rejects| {
+                let mut listed = Exemplars::default();
+                has_more = lines.decode(batch, (rejects, &mut listed));
+                told += batch.rows().len() + rejects.len();
+                exemplars += read_exemplars(&listed);
+            });
+        }
+        assert!(told <= most, "a line is one sample at most");
+        assert!(exemplars <= lines.exemplar_count(), "{exemplars} exemplars");
+    }
 }
 
 /// VictoriaMetrics' lines of JSON.
@@ -137,9 +150,10 @@ pub(crate) fn remote_write(data: &[u8]) {
     let (mut rows, mut exemplars, mut has_more) = (0, 0, true);
     while has_more {
         take(data, &foliot_proto_prometheus::KEY_SYNTAX, |batch, rejects| {
-            has_more = request.decode(batch, rejects);
+            let mut listed = Exemplars::default();
+            has_more = request.decode(batch, (rejects, &mut listed));
             rows += batch.rows().len() as u64;
-            exemplars += read_exemplars(request.exemplars());
+            exemplars += read_exemplars(&listed);
         });
     }
     assert!(rows <= samples, "{rows} rows of {samples} samples");
@@ -147,7 +161,7 @@ pub(crate) fn remote_write(data: &[u8]) {
 }
 
 /// Reads what is listed; returns how many there are.
-fn read_exemplars(listed: &foliot_proto_prometheus::Exemplars) -> u64 {
+fn read_exemplars(listed: &Exemplars) -> u64 {
     for one in listed.iter() {
         if let Ok(labels) = foliot_proto_prometheus::exemplar_labels(one.labels) {
             let bytes: usize = labels.iter().map(|(name, value)| name.len() + value.len()).sum();
@@ -201,6 +215,41 @@ pub(crate) fn graphite(data: &[u8]) {
     assert!(given[0].rows == given[1].rows, "cut into pieces");
 }
 
+/// Graphite's pickle: messages that are whole are the same however the stream is cut.
+pub(crate) fn pickle(data: &[u8]) {
+    use foliot_proto_prometheus::{KEY_SYNTAX, decode_pickle};
+    let mut given = [Given::default(), Given::default()];
+    for (given, size) in given.iter_mut().zip([data.len().max(1), piece_bytes(data)]) {
+        let (mut held, mut number) = (Vec::new(), 1);
+        for piece in data.chunks(size) {
+            held.extend_from_slice(piece);
+            let read = take(&held, &KEY_SYNTAX, |batch, rejects| {
+                let read = decode_pickle(batch, number, crate::store::NOW_MS, rejects);
+                assert!(batch.rows().len() <= held.len(), "a sample takes some bytes");
+                given.add(batch);
+                read
+            });
+            held.drain(..read.bytes);
+            number = read.next_line;
+            if read.is_broken {
+                break;
+            }
+        }
+    }
+    assert!(given[0].rows == given[1].rows, "cut into pieces");
+}
+
+pub(crate) fn pickle_seeds() -> Vec<Vec<u8>> {
+    let message = |pickled: &[u8]| [&[0, 0, 0, pickled.len() as u8], pickled].concat();
+    vec![
+        message(b"(lp0\n(S'a.b'\np1\n(I1700000000\nF0.5\ntp2\ntp3\na."),
+        message(b"\x80\x02]q\x00(U\x03a.bq\x01J\x00\xf1\x53eK\x01\x86q\x02\x86h\x01h\x02\x86e."),
+        message(
+            b"\x80\x04\x95\0\0\0\0\0\0\0\0]\x94\x8c\x03a;b\x94\x8a\x01\x05\x88\x86\x94\x86\x94a.",
+        ),
+    ]
+}
+
 /// OpenTelemetry's metrics; the first byte says how they are named.
 pub(crate) fn otlp(data: &[u8]) {
     use foliot_proto_prometheus::{Naming, OtlpRequest, otlp_answer};
@@ -210,10 +259,11 @@ pub(crate) fn otlp(data: &[u8]) {
     let (mut exemplars, mut has_more) = (0, true);
     while has_more {
         take(data, &foliot_proto_prometheus::KEY_SYNTAX, |batch, rejects| {
-            has_more = request.decode(batch, rejects);
+            let mut listed = Exemplars::default();
+            has_more = request.decode(batch, (rejects, &mut listed));
             let told = batch.rows().len() + rejects.len();
             assert!(told <= 4 * data.len(), "{told} samples of {} bytes", data.len());
-            exemplars += read_exemplars(request.exemplars());
+            exemplars += read_exemplars(&listed);
             if let Some(reject) = rejects.first() {
                 otlp_answer(rejects.len() as u64, &reject.reason);
             }

@@ -76,7 +76,7 @@ macro_rules! made {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 41] = [
+pub const TARGETS: [Target; 42] = [
     text!("telnet", doors::telnet),
     text!("datagram", doors::datagram),
     text!("put-json", doors::put_json),
@@ -87,6 +87,7 @@ pub const TARGETS: [Target; 41] = [
     text!("statsd", doors::statsd),
     text!("csv", doors::csv),
     text!("graphite", doors::graphite),
+    made!("pickle", doors::pickle, doors::pickle_seeds),
     text!("exposition", doors::exposition),
     text!("json-lines", doors::json_lines),
     text!("scraped", monitor::scraped),

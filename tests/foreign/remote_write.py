@@ -14,7 +14,7 @@ def varint(number):
 
 
 def message(number, body):
-    return bytes([number << 3 | 2]) + varint(len(body)) + body
+    return varint(number << 3 | 2) + varint(len(body)) + body
 
 
 def snappy(body):

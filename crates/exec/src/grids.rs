@@ -18,6 +18,7 @@
 mod aggregate;
 mod along;
 mod binary;
+mod bounded;
 mod buckets;
 mod described;
 mod each;
@@ -132,6 +133,7 @@ fn evaluated<'q>(walk: &Walk<'q>, plan: &Grid, steps: &Steps) -> Result<Gridded<
         Grid::Union(inputs) => loose::union(walk, inputs, steps),
         Grid::Along(plan) => along::along(walk, plan, steps),
         Grid::Labelled(plan) => labelled::labelled(walk, plan, steps),
+        Grid::Bounded(input) => bounded::bounded(walk, input, steps),
         Grid::Number(number) => Gridded::scalar(walk, steps, |_| *number),
         Grid::Time => Gridded::scalar(walk, steps, seconds),
         Grid::Instants(plan) => stored::instants(walk, plan, steps),

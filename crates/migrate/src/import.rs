@@ -8,7 +8,7 @@ use foliot_model::{Batch, BatchBuffers, DEFAULT_NAMESPACE, NamespaceId, Reject};
 use foliot_proto_influx::{Decoder, LINE_SYNTAX, Precision, Settings};
 use foliot_proto_opentsdb::{KEY_SYNTAX, Options, decode_lines};
 use foliot_proto_prometheus::{
-    KEY_SYNTAX as SERIES_KEY_SYNTAX, Version, WriteRequest, push_series, shown_series,
+    Exemplars, KEY_SYNTAX as SERIES_KEY_SYNTAX, Version, WriteRequest, push_series, shown_series,
 };
 use foliot_schema::{Kinds, Manner, check_name};
 use std::fmt;
@@ -366,7 +366,7 @@ impl<'a> Import<'a> {
             let (buffers, mut rejects) = (std::mem::take(&mut self.buffers), Vec::new());
             let secret = engine.key_secret();
             let mut batch = Batch::new(&piece.text, namespace, &SERIES_KEY_SYNTAX, secret, buffers);
-            has_more = request.decode(&mut batch, &mut rejects);
+            has_more = request.decode(&mut batch, (&mut rejects, &mut Exemplars::default()));
             if !batch.rows().is_empty() {
                 self.last = Some(patiently(|| engine.write(&batch, &mut rejects))?);
             }

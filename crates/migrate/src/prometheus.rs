@@ -9,6 +9,7 @@ mod block;
 mod chunk;
 mod cursor;
 mod file;
+mod numbers;
 mod record;
 mod wal;
 

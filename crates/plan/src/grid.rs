@@ -104,6 +104,9 @@ pub enum Grid {
     Along(Box<Along>),
     /// Other labels, the same values.
     Labelled(Box<Labelled>),
+    /// Series of counts within ranges (`vmrange`) as series of counts up to a bound (`le`); what is
+    /// of the latter stays, and what is neither goes.
+    Bounded(Box<Grid>),
     /// A scalar that is always the same.
     Number(f64),
     /// A scalar: the instant itself, in seconds.
@@ -193,6 +196,21 @@ pub enum HistogramFigure {
     },
     /// The share of the observations between two values.
     Fraction(Grid, Grid),
+    /// The share of the observations up to a value, of which none is below zero.
+    Share(Grid),
+    /// What observations come to that lie amid their buckets, those of finite bounds.
+    Moment(Moment),
+}
+
+/// What numbers come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moment {
+    /// Their mean.
+    Average,
+    /// The mean of the squares of their distances from it.
+    Variance,
+    /// The root of that.
+    Deviation,
 }
 
 /// From where on the time axis samples are taken.

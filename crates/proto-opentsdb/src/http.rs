@@ -350,7 +350,7 @@ fn pairs(query: &str) -> impl Iterator<Item = (&str, &str)> {
 }
 
 /// Undoes percent-encoding; a percent sign without two hexadecimal digits stays as it is.
-fn percent_decode(text: &str, plus_is_blank: bool) -> Cow<'_, str> {
+pub fn percent_decode(text: &str, plus_is_blank: bool) -> Cow<'_, str> {
     let is_coded = |byte: &u8| *byte == b'%' || *byte == b'+' && plus_is_blank;
     let mut rest = text.as_bytes();
     let mut out = Vec::new();

@@ -52,7 +52,7 @@ pub use decode::{
 pub use encode::{Encoder, LineEncoder, TsuidOf, value_text, write_double};
 pub use facts::answer;
 pub use formula::{Formula, FormulaAnswer};
-pub use http::{Endpoint, HttpError, HttpRequest, Params, method, route};
+pub use http::{Endpoint, HttpError, HttpRequest, Params, method, percent_decode, route};
 pub use key::KEY_SYNTAX;
 pub use lang::{
     Output, Request, RequiredName, Tables, Tsuid, TsuidWhere, check_words, deletes_refused,

@@ -8,6 +8,7 @@ mod histogram;
 
 use crate::answer::number;
 use crate::exemplars::Exemplar;
+use crate::group::Group;
 use crate::key::{LABEL, NAME, push_label, read_label};
 use crate::scraped::{Exposed, Measured, SeriesName, usual_nan};
 use crate::wire::{Field, Fields, Value};
@@ -35,6 +36,7 @@ pub struct Families<'a> {
     /// Metrics that were read.
     metrics: u32,
     histograms: Histograms,
+    group: Option<&'a Group>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -98,7 +100,12 @@ type Take<'t> = dyn FnMut(Exposed<'_>) -> Result<(), String> + 't;
 impl<'a> Families<'a> {
     /// Families that lie one behind the other.
     pub fn new(bytes: &'a [u8], histograms: Histograms) -> Self {
-        Self { bytes, at: 0, family: None, metrics: 0, histograms }
+        Self { bytes, at: 0, family: None, metrics: 0, histograms, group: None }
+    }
+
+    /// The same, all series of which have the labels of a group.
+    pub fn of_group(self, group: &'a Group) -> Self {
+        Self { group: Some(group), ..self }
     }
 
     /// Calls `take` with all that the next metric comes to, or with what describes a family;
@@ -113,7 +120,8 @@ impl<'a> Families<'a> {
         while let Some(field) = family.rest.next().map_err(|bad| told(bad.to_string()))? {
             if field.number == 4 {
                 self.metrics = self.metrics.saturating_add(1);
-                let metric = Metric::read(self.bytes, &field, family.kind).map_err(told)?;
+                let metric = Metric::read((self.bytes, self.group), &field, family.kind);
+                let metric = metric.map_err(told)?;
                 let stored = metric.expose(self.bytes, family, self.histograms, take);
                 return stored.map(|()| true).map_err(told);
             }
@@ -236,15 +244,22 @@ struct Metric {
 }
 
 impl Metric {
-    fn read(bytes: &[u8], field: &Field, kind: Type) -> Result<Self, String> {
+    fn read(
+        (bytes, group): (&[u8], Option<&Group>),
+        field: &Field,
+        kind: Type,
+    ) -> Result<Self, String> {
         let (start, end) = field.range()?;
-        let (mut labels, mut values, mut time_ms) = (Vec::new(), None, None);
+        let mut labels = group.map(|group| group.packed().to_owned()).unwrap_or_default();
+        let (mut values, mut time_ms) = (None, None);
         let mut fields = Fields::new(bytes, start, end);
         while let Some(field) = fields.next()? {
             match (field.number, field.value) {
                 (LABEL, _) => {
                     let (name, value) = label(bytes, &field)?;
-                    push_label(name.as_bytes(), value.as_bytes(), &mut labels);
+                    if !group.is_some_and(|group| group.has(name.as_bytes())) {
+                        push_label(name.as_bytes(), value.as_bytes(), &mut labels);
+                    }
                 }
                 (6, Value::Varint(millis)) => time_ms = Some(millis as i64),
                 (number, _) if number == kind.field() => values = Some(field.range()?),

@@ -1,14 +1,14 @@
 //! The Prometheus door.
 //!
-//! It turns requests of remote write, 1.0 and 2.0, into batches ([`WriteRequest`]), and the text
-//! in which targets expose their metrics, line by line ([`decode_text`]) or whole ([`Scraped`]), or
-//! the messages ([`Families`]),
-//! VictoriaMetrics' lines of JSON ([`JsonLines`]) and of CSV ([`CsvLines`]), OpenTelemetry's
-//! metrics ([`OtlpRequest`]), DataDog's series ([`datadog_samples`]), statsd's
-//! lines ([`Statsd`]), and Graphite's plain text as VictoriaMetrics takes it
-//! ([`decode_graphite`]); expressions of PromQL become questions ([`Expression`]), those of
-//! MetricsQL too ([`Question`]), and answers become JSON. Bytes go in, values come out: the room
-//! knows no socket, no compression, no HTTP library and no store.
+//! It turns requests of remote write, 1.0 and 2.0, into batches ([`WriteRequest`]), and the text in
+//! which targets expose their metrics, line by line ([`TextLines`]) or whole ([`Scraped`]), or the
+//! messages ([`Families`]), VictoriaMetrics' lines of JSON ([`JsonLines`]) and of CSV
+//! ([`CsvLines`]), OpenTelemetry's metrics ([`OtlpRequest`]), DataDog's series
+//! ([`datadog_samples`]), statsd's lines ([`Statsd`]), and Graphite's plain text as VictoriaMetrics
+//! takes it ([`decode_graphite`]), and its pickle ([`decode_pickle`]); expressions of PromQL become
+//! questions ([`Expression`]), those of MetricsQL too ([`Question`]), and answers become JSON.
+//! Bytes go in, values come out: the room knows no socket, no compression, no HTTP library and no
+//! store.
 //!
 //! A series is stored as OpenTSDB's are: its name is the measurement, its other labels are labels,
 //! and its samples are floats, or native histograms, of the default field. So all doors see it.
@@ -21,6 +21,7 @@ mod exemplars;
 mod exposition;
 mod families;
 mod graphite;
+mod group;
 mod histogram;
 mod json_lines;
 mod key;
@@ -49,7 +50,8 @@ pub use exemplars::{
 };
 pub use exposition::Exposition;
 pub use families::{Families, Histograms};
-pub use graphite::{GraphiteRead, decode_graphite, is_graphite};
+pub use graphite::{GraphiteRead, PICKLE_BYTES_MAX, decode_graphite, decode_pickle, is_graphite};
+pub use group::Group;
 pub use json_lines::{JsonLines, json_lines};
 pub use key::{KEY_SYNTAX, shown_key, shown_series};
 pub use metricsql::Question;
@@ -65,5 +67,5 @@ pub use scraped::{BadLine, Exposed, Format, Measured, Scraped, SeriesName};
 pub use series::{push_histogram_sample, push_number_sample, push_series};
 pub use statistics::statistics;
 pub use statsd::Statsd;
-pub use text::{decode_text, next_piece};
+pub use text::TextLines;
 pub use write::{Counts, Malformed, Version, WriteRequest};

@@ -54,8 +54,6 @@ pub struct OtlpRequest<'a> {
     now_ms: i64,
     walk: Walk<'a>,
     exemplar_count: u64,
-    /// Those of the last piece.
-    exemplars: Exemplars,
     /// Data points that were decoded.
     points: u32,
 }
@@ -82,8 +80,8 @@ impl<'a> OtlpRequest<'a> {
                 Step::Over => break,
             }
         }
-        let (walk, exemplars) = (Walk::new(bytes), Exemplars::default());
-        Ok(Self { bytes, naming, now_ms, walk, exemplar_count, exemplars, points: 0 })
+        let walk = Walk::new(bytes);
+        Ok(Self { bytes, naming, now_ms, walk, exemplar_count, points: 0 })
     }
 
     /// How many exemplars it has.
@@ -91,22 +89,19 @@ impl<'a> OtlpRequest<'a> {
         self.exemplar_count
     }
 
-    /// The exemplars of the piece that was decoded last, as far as they are taken.
-    pub fn exemplars(&self) -> &Exemplars {
-        &self.exemplars
-    }
-
     /// Puts the next piece into an empty batch, whose bytes are the request's. What cannot be
-    /// stored becomes a reject, whose line is the number of its data point. Returns whether there
-    /// may be more.
-    pub fn decode(&mut self, batch: &mut Batch<'_>, rejects: &mut Vec<Reject>) -> bool {
+    /// stored becomes a reject, whose line is the number of its data point. Exemplars go to
+    /// `exemplars`, as far as they are taken. Returns whether there may be more.
+    pub fn decode(
+        &mut self,
+        batch: &mut Batch<'_>,
+        (rejects, exemplars): (&mut Vec<Reject>, &mut Exemplars),
+    ) -> bool {
         let field = batch.push_scratch(|out| out.extend_from_slice(DEFAULT_FIELD.as_bytes()));
         let shape = batch.push_shape(&[field]);
         let mut room = Room { rows: PIECE_ROWS_MAX, bytes: PIECE_BYTES_MAX };
-        self.exemplars.clear();
         while room.is_left() {
-            let exemplars = &mut self.exemplars;
-            let (line, room) = (self.points, &mut room);
+            let (line, room, exemplars) = (self.points, &mut room, &mut *exemplars);
             let mut out = Out { batch: &mut *batch, shape, line, room, exemplars };
             // What was checked reads well again.
             match self.walk.next() {

@@ -327,7 +327,7 @@ fn unescaped(help: &str) -> Cow<'_, str> {
 }
 
 /// Reads seconds, as milliseconds.
-fn seconds(word: &str) -> Result<i64, String> {
+pub(crate) fn seconds(word: &str) -> Result<i64, String> {
     let bad = || format!("{word:?} is no timestamp");
     let ms = word.parse::<f64>().map_err(|_| bad())? * 1000.0;
     let is_known = ms.abs() < i64::MAX as f64 / 1e6;
@@ -335,7 +335,7 @@ fn seconds(word: &str) -> Result<i64, String> {
 }
 
 /// Reads what stands behind the sign of an exemplar: `{name="value"} value [seconds]`.
-fn read_exemplar(text: &str) -> Result<Exemplar, String> {
+pub(crate) fn read_exemplar(text: &str) -> Result<Exemplar, String> {
     let text = text.trim_ascii();
     let bad = |reason: &str| format!("{reason}: the exemplar {:?}", shortened(text));
     let (mut labels, mut is_named) = (Vec::new(), false);

@@ -3,64 +3,144 @@
 //! `name{label="value",…} value [milliseconds]`; comments and blank lines say nothing. Names may be
 //! quoted, and the series' own name may stand in the braces: `{"a.b","c d"="x"} 1`.
 
+use crate::exemplars::Exemplars;
+use crate::group::Group;
 use crate::key::{NAME, push_label};
-use crate::write::{cell, time_ns};
+use crate::scraped::{Format, read_exemplar, seconds};
+use crate::write::{PIECE_BYTES_MAX, PIECE_ROWS_MAX, Room, cell, time_ns};
 use foliot_model::{Batch, DEFAULT_FIELD, Reject, Span};
 
-/// Bytes of text that one batch is made of: at most 65 536 samples are in them, and each takes
-/// about a hundred bytes of memory in a batch.
-const PIECE_BYTES_MAX: usize = 256 << 10;
-
-/// Cuts the next piece off a text: whole lines, at least one.
-pub fn next_piece(text: &[u8]) -> (&[u8], &[u8]) {
-    let Some(head) = text.get(..PIECE_BYTES_MAX) else { return (text, &[]) };
-    let is_end = |byte: &u8| *byte == b'\n';
-    let end = head.iter().rposition(is_end).or_else(|| text.iter().position(is_end));
-    text.split_at_checked(end.map_or(text.len(), |end| end + 1)).unwrap_or((text, &[]))
+/// Lines that are decoded piece by piece.
+#[derive(Debug)]
+pub struct TextLines<'a> {
+    rest: &'a [u8],
+    line: u32,
+    format: Format,
+    now_ms: i64,
+    group: &'a Group,
+    exemplar_count: u64,
+    // Kept so that they need not be made for each line.
+    key: Vec<u8>,
+    unescaped: [Vec<u8>; 2],
 }
 
-/// Decodes the lines of the batch's request, numbered from `first_line`; samples without a time are
-/// of `now_ms`. Returns the number of lines.
-pub fn decode_text(
-    batch: &mut Batch<'_>,
-    first_line: u32,
-    now_ms: i64,
-    rejects: &mut Vec<Reject>,
-) -> u32 {
-    batch.number_lines(first_line);
-    let field = batch.push_scratch(|out| out.extend_from_slice(DEFAULT_FIELD.as_bytes()));
-    let shape = batch.push_shape(&[field]);
-    let text = batch.bytes();
-    let mut number = first_line;
-    let (mut key, mut unescaped) = (Vec::new(), [Vec::new(), Vec::new()]);
-    for line in text.strip_suffix(b"\n").unwrap_or(text).split(|byte| *byte == b'\n') {
-        let line_number = number;
-        number = number.saturating_add(1);
-        let line = line.trim_ascii();
-        if line.is_empty() || line.starts_with(b"#") {
-            continue;
-        }
-        key.clear();
-        let mut push = |name: &[u8], value: &[u8]| push_label(name, value, &mut key);
-        let read = read_series(line, &mut unescaped, &mut push).and_then(|rest| {
-            let (value, time_ms) = read_sample(rest, now_ms)?;
-            let time_ns = time_ns(time_ms);
-            let time_ns = time_ns
-                .ok_or_else(|| ("timestamp", format!("timestamp {time_ms} cannot be stored")))?;
-            Ok((value, time_ns))
-        });
-        match read {
-            Ok((value, time_ns)) => {
-                let key = batch.push_scratch(|out| out.extend_from_slice(&key));
-                batch.push_cell(cell(value));
-                batch.push_row([Span::default(), key], time_ns, shape, line_number);
-            }
-            Err((field, reason)) => {
-                rejects.push(Reject { line: line_number, field: field.into(), reason });
-            }
+/// What a line says.
+struct Sample<'a> {
+    value: f64,
+    time_ns: i64,
+    /// What stands behind the sign of an exemplar.
+    exemplar: Option<&'a [u8]>,
+}
+
+impl<'a> TextLines<'a> {
+    /// The lines of a text, all series of which have the labels of a group. Samples without a time
+    /// are of `now_ms`; those of OpenMetrics have theirs in seconds.
+    pub fn new(text: &'a [u8], format: Format, now_ms: i64, group: &'a Group) -> Self {
+        Self {
+            rest: text,
+            line: 0,
+            format,
+            now_ms,
+            group,
+            exemplar_count: 0,
+            key: Vec::new(),
+            unescaped: Default::default(),
         }
     }
-    number - first_line
+
+    /// How many exemplars stood in what was decoded, good ones and others.
+    pub fn exemplar_count(&self) -> u64 {
+        self.exemplar_count
+    }
+
+    /// Puts the next piece into an empty batch, whose bytes are the text. What cannot be stored
+    /// becomes a reject with the number of its line. Exemplars go to `exemplars`; one that cannot
+    /// be read costs its line nothing. Returns whether there may be more.
+    pub fn decode(
+        &mut self,
+        batch: &mut Batch<'_>,
+        out: (&mut Vec<Reject>, &mut Exemplars),
+    ) -> bool {
+        self.fill(batch, Room { rows: PIECE_ROWS_MAX, bytes: PIECE_BYTES_MAX }, out)
+    }
+
+    /// Puts all lines into one batch.
+    pub fn decode_whole(&mut self, batch: &mut Batch<'_>, out: (&mut Vec<Reject>, &mut Exemplars)) {
+        self.fill(batch, Room { rows: usize::MAX, bytes: usize::MAX }, out);
+    }
+
+    fn fill(
+        &mut self,
+        batch: &mut Batch<'_>,
+        mut room: Room,
+        (rejects, exemplars): (&mut Vec<Reject>, &mut Exemplars),
+    ) -> bool {
+        batch.number_lines(1);
+        let field = batch.push_scratch(|out| out.extend_from_slice(DEFAULT_FIELD.as_bytes()));
+        let shape = batch.push_shape(&[field]);
+        while room.is_left() {
+            let Some(line) = self.next_line() else { return false };
+            let line = line.trim_ascii();
+            if line.is_empty() || line.starts_with(b"#") {
+                continue;
+            }
+            room.rows -= 1;
+            match self.read(line) {
+                Ok(sample) => {
+                    let key = batch.push_scratch(|out| out.extend_from_slice(&self.key));
+                    room.bytes = room.bytes.saturating_sub(key.length as usize);
+                    batch.push_cell(cell(sample.value));
+                    batch.push_row([Span::default(), key], sample.time_ns, shape, self.line);
+                    if let Some(exemplar) = sample.exemplar {
+                        room.bytes = room.bytes.saturating_sub(key.length as usize + line.len());
+                        self.exemplar(exemplar, exemplars);
+                    }
+                }
+                Err((field, reason)) => {
+                    rejects.push(Reject { line: self.line, field: field.into(), reason });
+                }
+            }
+        }
+        true
+    }
+
+    fn next_line(&mut self) -> Option<&'a [u8]> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        let end = memchr::memchr(b'\n', self.rest).unwrap_or(self.rest.len());
+        let (line, rest) = self.rest.split_at_checked(end)?;
+        self.rest = rest.get(1..).unwrap_or_default();
+        self.line = self.line.saturating_add(1);
+        Some(line)
+    }
+
+    /// Reads a line; its series is then in `key`.
+    fn read<'l>(&mut self, line: &'l [u8]) -> Result<Sample<'l>, Fault> {
+        let (key, group) = (&mut self.key, self.group);
+        key.clear();
+        key.extend_from_slice(group.packed());
+        let mut push = |name: &[u8], value: &[u8]| {
+            if !group.has(name) {
+                push_label(name, value, key);
+            }
+        };
+        let rest = read_series(line, &mut self.unescaped, &mut push)?;
+        let sign = memchr::memchr(b'#', rest).unwrap_or(rest.len());
+        let (sample, behind) = rest.split_at_checked(sign).unwrap_or((rest, &[]));
+        let (value, time_ms) = read_sample(sample, self.format, self.now_ms)?;
+        let time_ns = time_ns(time_ms)
+            .ok_or_else(|| ("timestamp", format!("timestamp {time_ms} cannot be stored")))?;
+        Ok(Sample { value, time_ns, exemplar: behind.get(1..) })
+    }
+
+    fn exemplar(&mut self, text: &[u8], exemplars: &mut Exemplars) {
+        self.exemplar_count += 1;
+        let text = std::str::from_utf8(text).map_err(|_| "it is no UTF-8".to_owned());
+        if let Ok(exemplar) = text.and_then(read_exemplar) {
+            exemplars.push(&[&self.key], &exemplar, self.now_ms);
+        }
+    }
 }
 
 /// What is at fault, and why.
@@ -135,15 +215,16 @@ fn read_quoted<'a>(text: &'a [u8], out: &mut Vec<u8>) -> Result<&'a [u8], Fault>
     }
 }
 
-/// Reads value and time; an exemplar may follow, which is not kept.
-fn read_sample(rest: &[u8], now_ms: i64) -> Result<(f64, i64), Fault> {
-    let rest = rest.split(|byte| *byte == b'#').next().unwrap_or_default();
-    let text = std::str::from_utf8(rest).unwrap_or("?");
+/// Reads value and time.
+fn read_sample(text: &[u8], format: Format, now_ms: i64) -> Result<(f64, i64), Fault> {
+    let text = std::str::from_utf8(text).unwrap_or("?");
     let mut words = text.split_ascii_whitespace();
     let value = words.next().unwrap_or_default();
     let value = value.parse().map_err(|_| ("value", format!("{value:?} is no number")))?;
     let time_ms = match words.next() {
         None => now_ms,
+        Some(word) if format == Format::OpenMetrics => seconds(word)
+            .map_err(|_| ("timestamp", format!("timestamp {word:?} is no number of seconds")))?,
         Some(word) => word.parse().map_err(|_| {
             ("timestamp", format!("timestamp {word:?} is no number of milliseconds"))
         })?,
@@ -160,12 +241,35 @@ mod tests {
     use crate::KEY_SYNTAX;
     use foliot_model::{KeyParts, KeySecret};
 
-    fn decode(text: &str) -> (Vec<String>, Vec<(u32, String)>) {
+    /// Rows, refusals by line, and exemplars, of a text in a format.
+    type Seen = (Vec<String>, Vec<(u32, String)>, Vec<String>);
+
+    fn decode_as(text: &str, format: Format, group: &Group) -> Seen {
         let secret = KeySecret(1);
-        let mut batch = Batch::new(text.as_bytes(), 0, &KEY_SYNTAX, secret, Default::default());
-        let mut rejects = Vec::new();
-        decode_text(&mut batch, 1, 7, &mut rejects);
-        let shown = batch.rows().iter().map(|row| {
+        let (mut rejects, mut exemplars, mut rows) = (Vec::new(), Exemplars::default(), Vec::new());
+        let mut lines = TextLines::new(text.as_bytes(), format, 7, group);
+        let mut has_more = true;
+        while has_more {
+            let bytes = text.as_bytes();
+            let mut batch = Batch::new(bytes, 0, &KEY_SYNTAX, secret, Default::default());
+            has_more = lines.decode(&mut batch, (&mut rejects, &mut exemplars));
+            rows.extend(shown(&batch));
+        }
+        let told = exemplars.iter().map(|one| {
+            let [series, labels] = [one.series, one.labels].map(crate::shown_key);
+            format!("{series} {labels} {} {} {}", one.value, one.time_ms, one.has_time)
+        });
+        let told = told.collect();
+        (rows, rejects.into_iter().map(|reject| (reject.line, reject.reason)).collect(), told)
+    }
+
+    fn decode(text: &str) -> (Vec<String>, Vec<(u32, String)>) {
+        let (rows, rejects, _) = decode_as(text, Format::Text, &Group::default());
+        (rows, rejects)
+    }
+
+    fn shown(batch: &Batch<'_>) -> Vec<String> {
+        let shown = |row: &foliot_model::Row| {
             let mut parts = KeyParts::default();
             (KEY_SYNTAX.parse)(b"", batch.slice(row.key_tail), &mut parts).unwrap();
             let mut text = String::from_utf8_lossy(parts.measurement()).into_owned();
@@ -174,9 +278,8 @@ mod tests {
                 text += &format!(",{name}={value}");
             }
             format!("{text} {} {}", batch.cells(row, 1)[0].to_f64(), row.time_ns / 1_000_000)
-        });
-        let shown = shown.collect();
-        (shown, rejects.into_iter().map(|reject| (reject.line, reject.reason)).collect())
+        };
+        batch.rows().iter().map(shown).collect()
     }
 
     #[test]
@@ -222,16 +325,47 @@ mod tests {
     }
 
     #[test]
+    fn exemplars_come_with_their_series_and_cost_no_line() {
+        let text = "m_bucket{le=\"0.1\"} 4 5 # {id=\"x\"} 0.05 1.5\nm 1 # {} 2\n\
+            m 2 # {id=\"y\"\nm 3 #\nm 4 # {__name__=\"n\"} 1\nm x # {id=\"z\"} 1\n";
+        let (rows, rejects, exemplars) = decode_as(text, Format::Text, &Group::default());
+        assert_eq!((rows.len(), rejects.len()), (5, 1));
+        let wanted = ["m_bucket{le=\"0.1\"} {id=\"x\"} 0.05 1500 true", "m{} {} 2 7 false"];
+        assert_eq!(exemplars, wanted);
+        let group = Group::default();
+        let mut lines = TextLines::new(text.as_bytes(), Format::Text, 7, &group);
+        let bytes = text.as_bytes();
+        let mut batch = Batch::new(bytes, 0, &KEY_SYNTAX, KeySecret(1), Default::default());
+        lines.decode_whole(&mut batch, (&mut Vec::new(), &mut Exemplars::default()));
+        assert_eq!((batch.rows().len(), lines.exemplar_count()), (5, 5));
+    }
+
+    #[test]
+    fn openmetrics_has_its_times_in_seconds() {
+        let (rows, rejects, _) =
+            decode_as("m 1 1.5\nm 2 x\n# EOF\n", Format::OpenMetrics, &Group::default());
+        assert_eq!(rows, ["m 1 1500"]);
+        assert!(rejects[0].1.contains("no number of seconds"), "{rejects:?}");
+    }
+
+    #[test]
+    fn labels_of_a_group_go_before_those_of_a_line() {
+        let group = Group::of_path(["job", "j", "instance", "i"]).unwrap();
+        let (rows, ..) = decode_as("m{job=\"other\",a=\"b\"} 1 5\n", Format::Text, &group);
+        assert_eq!(rows, ["m,job=j,instance=i,a=b 1 5"]);
+    }
+
+    #[test]
     fn a_text_is_cut_between_lines() {
-        let text = "abc 1\n".repeat(PIECE_BYTES_MAX / 4);
-        let (mut rest, mut pieces) = (text.as_bytes(), 0);
-        while !rest.is_empty() {
-            let (piece, behind) = next_piece(rest);
-            assert!(piece.ends_with(b"\n") && piece.len() <= PIECE_BYTES_MAX);
-            (rest, pieces) = (behind, pieces + 1);
-        }
-        assert_eq!(pieces, 2);
-        let long = [vec![b'x'; PIECE_BYTES_MAX + 5], b"\ny".to_vec()].concat();
-        assert_eq!(next_piece(&long).1, b"y");
+        let count = PIECE_ROWS_MAX as u32 + 2;
+        let text = "abc 1\n".repeat(count as usize - 1) + "x";
+        let (rows, rejects, _) = decode_as(&text, Format::Text, &Group::default());
+        assert_eq!((rows.len() as u32, rejects[0].0), (count - 1, count));
+        let group = Group::default();
+        let mut lines = TextLines::new(text.as_bytes(), Format::Text, 7, &group);
+        let bytes = text.as_bytes();
+        let mut batch = Batch::new(bytes, 0, &KEY_SYNTAX, KeySecret(1), Default::default());
+        assert!(lines.decode(&mut batch, (&mut Vec::new(), &mut Exemplars::default())));
+        assert_eq!(batch.rows().len(), PIECE_ROWS_MAX);
     }
 }

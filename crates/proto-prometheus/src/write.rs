@@ -137,8 +137,6 @@ pub struct WriteRequest<'a> {
     /// A series of which a part was decoded.
     open: Option<Open<'a>>,
     series: u32,
-    /// Those of the last piece.
-    exemplars: Exemplars,
 }
 
 /// A series whose samples are being decoded.
@@ -181,16 +179,7 @@ impl<'a> WriteRequest<'a> {
         if symbols.first().is_some_and(|first| first.length > 0) {
             return Err(Malformed("the first symbol must be the empty text".to_owned()));
         }
-        Ok(Self {
-            bytes,
-            version,
-            counts,
-            symbols,
-            rest,
-            open: None,
-            series: 0,
-            exemplars: Exemplars::default(),
-        })
+        Ok(Self { bytes, version, counts, symbols, rest, open: None, series: 0 })
     }
 
     /// What the request holds.
@@ -199,13 +188,16 @@ impl<'a> WriteRequest<'a> {
     }
 
     /// Puts the next piece into an empty batch, whose bytes are the request's. What cannot be
-    /// stored becomes a reject, whose line is the number of its series. Returns whether there may
-    /// be more.
-    pub fn decode(&mut self, batch: &mut Batch<'_>, rejects: &mut Vec<Reject>) -> bool {
+    /// stored becomes a reject, whose line is the number of its series. Exemplars go to
+    /// `exemplars`. Returns whether there may be more.
+    pub fn decode(
+        &mut self,
+        batch: &mut Batch<'_>,
+        (rejects, exemplars): (&mut Vec<Reject>, &mut Exemplars),
+    ) -> bool {
         let field = batch.push_scratch(|out| out.extend_from_slice(DEFAULT_FIELD.as_bytes()));
         let shape = batch.push_shape(&[field]);
         let mut room = Room { rows: PIECE_ROWS_MAX, bytes: PIECE_BYTES_MAX };
-        self.exemplars.clear();
         while room.is_left() {
             let open = match self.open.take() {
                 Some(open) => open,
@@ -232,17 +224,10 @@ impl<'a> WriteRequest<'a> {
                     batch.push_scratch(|out| out.extend_from_slice(bytes))
                 }
             };
-            let mut exemplars = std::mem::take(&mut self.exemplars);
-            let out = (&mut *batch, &mut *rejects, &mut exemplars);
+            let out = (&mut *batch, &mut *rejects, &mut *exemplars);
             self.open = self.decode_series(open, (key, shape), out, &mut room);
-            self.exemplars = exemplars;
         }
         true
-    }
-
-    /// The exemplars of the piece that was decoded last.
-    pub fn exemplars(&self) -> &Exemplars {
-        &self.exemplars
     }
 
     /// Finds the labels of a series; nothing when they cannot be read, which is told.

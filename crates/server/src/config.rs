@@ -106,8 +106,8 @@ settings! {
     /// Address of an HTTP listener on VictoriaMetrics' port (8428), or `off`.
     listen_victoriametrics: Listen = Listen(None),
         "listen.victoriametrics", "listen-victoriametrics";
-    /// Address of a listener for Graphite's plain text, and nothing else, on its port (2003), or
-    /// `off`.
+    /// Address of a listener for Graphite's plain text and pickle, and nothing else, on its port
+    /// (2003), or `off`.
     listen_graphite: Listen = Listen(None), "listen.graphite", "listen-graphite";
     /// Address of a UDP socket for statsd's datagrams (8125), or `off`.
     listen_statsd: Listen = Listen(None), "listen.statsd", "listen-statsd";

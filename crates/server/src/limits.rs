@@ -143,7 +143,7 @@ impl Limit {
 
 /// Limits that are constants of a parser, or that rows meet: what they are called, how much, what
 /// happens.
-const OTHERS: [(&str, &str, &str); 51] = [
+const OTHERS: [(&str, &str, &str); 54] = [
     ("`limits.series`", "", "the row is refused, reason `limit`"),
     (
         "`limits.registry_bytes`",
@@ -167,6 +167,13 @@ const OTHERS: [(&str, &str, &str); 51] = [
     ("height of a PromQL expression, steps of a question", "100, 11 000", "400"),
     ("conditions of a PromQL selector, labels of a list", "1024", "400"),
     ("parts that a MetricsQL expression comes to by its templates", "10 000", "400"),
+    ("labels in the path of what is pushed as to a Pushgateway", "4 KiB", "400"),
+    (
+        "a message of Graphite's pickle",
+        "1 MiB",
+        "refused, reason `limit`, and the connection is closed: nobody knows where the next begins",
+    ),
+    ("words of a message of Graphite's pickle", "524 288", "the message is refused, reason `line`"),
     ("a line of VictoriaMetrics' JSON", "10 MiB", "the line is refused, reason `limit`"),
     ("columns of VictoriaMetrics' CSV", "1 024", "400"),
     (

@@ -15,7 +15,9 @@ use foliot_access::Measurements;
 use foliot_engine::{Ack, Commit};
 use foliot_model::{Batch, KeySyntax, NANOS_PER_MILLI, Reject};
 use foliot_proto_influx::{Decoded, LINE_SYNTAX, Precision, Session};
-use foliot_proto_prometheus::{GraphiteRead, KEY_SYNTAX, decode_graphite, is_graphite};
+use foliot_proto_prometheus::{
+    GraphiteRead, KEY_SYNTAX, PICKLE_BYTES_MAX, decode_graphite, decode_pickle, is_graphite,
+};
 use foliot_schema::Manner;
 use std::io;
 use tokio::io::Interest;
@@ -27,20 +29,30 @@ pub(crate) enum Language {
     Influx,
     /// Graphite's plain text.
     Graphite,
+    /// Graphite's pickle, whose messages are numbered as lines are.
+    Pickle,
 }
 
 impl Language {
     fn way(self) -> Way {
         match self {
             Self::Influx => Way::InfluxLines,
-            Self::Graphite => Way::Graphite,
+            Self::Graphite | Self::Pickle => Way::Graphite,
         }
     }
 
     fn syntax(self) -> &'static KeySyntax {
         match self {
             Self::Influx => &LINE_SYNTAX,
-            Self::Graphite => &KEY_SYNTAX,
+            Self::Graphite | Self::Pickle => &KEY_SYNTAX,
+        }
+    }
+
+    /// Bytes of a line or message.
+    fn bytes_max(self, shared: &Shared) -> usize {
+        match self {
+            Self::Pickle => PICKLE_BYTES_MAX + size_of::<u32>(),
+            _ => usize::try_from(shared.config.limits_line_bytes.0).unwrap_or(usize::MAX),
         }
     }
 }
@@ -52,10 +64,16 @@ pub(crate) async fn serve(shared: &Shared, mut socket: Wire, first: Vec<u8>, lan
     if login::by_address(shared, socket.peer_addr().ok()).is_err() {
         return refuse(shared, &mut socket, &first, language);
     }
-    let line_bytes_max = usize::try_from(shared.config.limits_line_bytes.0).unwrap_or(usize::MAX);
-    let session = Session::new(line_bytes_max);
-    let (replies, pace) = (Replies::default(), Pace::new(shared));
-    let mut connection = Connection { shared, store, language, session, replies, last: None, pace };
+    let mut connection = Connection {
+        shared,
+        store,
+        language,
+        session: Session::new(language.bytes_max(shared)),
+        replies: Replies::default(),
+        last: None,
+        pace: Pace::new(shared),
+        is_broken: false,
+    };
     ingest::wait_for_room(shared, store).await;
     connection.take(&first).await;
     drop(first);
@@ -104,11 +122,13 @@ struct Connection<'a> {
     /// See the telnet connection: the next piece waits until the operating system has this one.
     last: Option<Commit>,
     pace: Pace,
+    /// Whether nothing that follows can be read.
+    is_broken: bool,
 }
 
 impl Connection<'_> {
     async fn run(&mut self, socket: &mut Wire) -> io::Result<()> {
-        loop {
+        while !self.is_broken {
             self.replies.flush(socket);
             let interest = match self.replies.is_empty() {
                 true => Interest::READABLE,
@@ -131,6 +151,7 @@ impl Connection<'_> {
                 return Ok(());
             }
         }
+        Ok(())
     }
 
     /// Reads and stores one piece; false when the client has ended.
@@ -196,10 +217,14 @@ impl Connection<'_> {
                 point_to_graphite(&batch, &mut rejects);
                 decoded
             }
-            Language::Graphite => {
-                let now_ms = settings.now_ns / NANOS_PER_MILLI;
-                let GraphiteRead { bytes, next_line, refused } =
-                    decode_graphite(&mut batch, settings.first_line, now_ms, &mut rejects);
+            Language::Graphite | Language::Pickle => {
+                let (now_ms, first) = (settings.now_ns / NANOS_PER_MILLI, settings.first_line);
+                let read = match language {
+                    Language::Pickle => decode_pickle(&mut batch, first, now_ms, &mut rejects),
+                    _ => decode_graphite(&mut batch, first, now_ms, &mut rejects),
+                };
+                self.is_broken = read.is_broken;
+                let GraphiteRead { bytes, next_line, refused, .. } = read;
                 Decoded { bytes, next_line, refused }
             }
         };
@@ -213,7 +238,7 @@ impl Connection<'_> {
                 store.kinds().check(store.engine(), &mut batch, Manner::Strict, &mut rejects)
             }
             // They have one field, which is a number to everybody.
-            Language::Graphite => Ok(()),
+            Language::Graphite | Language::Pickle => Ok(()),
         };
         let outcome = checked.and_then(|()| {
             let scope = &Measurements::All;
@@ -227,6 +252,9 @@ impl Connection<'_> {
             self.pace.progress();
         }
         self.session.advance(decoded, &mut rejects);
+        if self.is_broken {
+            self.session.discard();
+        }
         let too_long = rejects.get(counted..).unwrap_or_default();
         self.shared.metrics.way(way).count_rejects(too_long);
         for reject in &rejects {
@@ -240,8 +268,8 @@ impl Connection<'_> {
     }
 
     fn reply(&mut self, text: &str) {
-        if self.language == Language::Graphite {
-            return log::debug!("Graphite's plain text: {}", text.trim_end());
+        if matches!(self.language, Language::Graphite | Language::Pickle) {
+            return log::debug!("from Graphite: {}", text.trim_end());
         }
         let metrics = &self.shared.metrics;
         self.replies.push(metrics, |out| out.extend_from_slice(text.as_bytes()));

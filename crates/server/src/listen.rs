@@ -64,7 +64,7 @@ pub(crate) enum Accepts {
     Http(&'static str, Dialect),
     /// Everything, in TickTock's dialect.
     TickTock,
-    /// Graphite's plain text only.
+    /// Graphite's plain text and pickle only.
     Graphite,
 }
 
@@ -271,15 +271,21 @@ async fn serve_sniffed(shared: Arc<Shared>, wire: Wire, accepts: Accepts, places
         Protocol::Telnet | Protocol::Lines if accepts == Accepts::Graphite => {
             lines::serve(&shared, wire, first, Language::Graphite).await;
         }
+        Protocol::Pickle if accepts == Accepts::Graphite => {
+            lines::serve(&shared, wire, first, Language::Pickle).await;
+        }
         Protocol::Http => http::serve(shared, wire, first, dialect).await,
         _ if matches!(accepts, Accepts::Http(..)) => {
             http::serve(shared, wire, first, dialect).await
         }
-        Protocol::Telnet | Protocol::Lines if dialect == Dialect::TickTock => {
+        Protocol::Telnet | Protocol::Lines | Protocol::Pickle if dialect == Dialect::TickTock => {
             telnet::serve_ticktock(&shared, wire, first).await;
         }
         Protocol::Telnet => telnet::serve(&shared, wire, first).await,
-        Protocol::Lines => lines::serve(&shared, wire, first, Language::Influx).await,
+        // No pickle is known there: lines say what is wrong with it.
+        Protocol::Lines | Protocol::Pickle => {
+            lines::serve(&shared, wire, first, Language::Influx).await;
+        }
         // One session within another is none.
         Protocol::Tls => {}
     }

@@ -91,7 +91,7 @@ impl Server {
             ticktock.map(|&address| (address, Accepts::TickTock, "TickTock: HTTP, put, lines"));
         let graphite = config.listen_graphite.0;
         let graphite =
-            graphite.map(|address| (address, Accepts::Graphite, "Graphite's plain text"));
+            graphite.map(|address| (address, Accepts::Graphite, "Graphite: lines, pickle"));
         let all = std::iter::once(main).chain(http).chain(ticktock).chain(graphite);
         let mut datagrams = Vec::new();
         for (address, accepts, speaks) in all {

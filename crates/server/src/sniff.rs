@@ -4,6 +4,7 @@
 //! |---|---|
 //! | a method of HTTP, a space, then `/` or `*` | HTTP |
 //! | 0x16 | TLS, which is refused with words |
+//! | 0x00 | Graphite's pickle: a length of less than 16 MiB |
 //! | a telnet verb, then a space or the line's end | telnet |
 //! | a whole line without `=` | telnet: no Influx line lacks it, and telnet can say what is wrong |
 //! | anything else | Influx lines |
@@ -19,6 +20,8 @@ pub(crate) enum Protocol {
     Telnet,
     /// Lines of InfluxDB's line protocol.
     Lines,
+    /// Messages of Graphite's pickle.
+    Pickle,
 }
 
 /// Bytes after which a decision falls even when no line has ended: no method or verb is longer, and
@@ -45,6 +48,9 @@ const VERBS: [&[u8]; 11] = [
 /// Decides from the first bytes, or asks for more with nothing. `ended` says that no more will
 /// come.
 pub(crate) fn sniff(bytes: &[u8], ended: bool) -> Option<Protocol> {
+    if bytes.first() == Some(&0) {
+        return Some(Protocol::Pickle);
+    }
     let start = bytes.iter().position(|byte| !matches!(byte, b'\r' | b'\n'));
     let bytes = start.and_then(|start| bytes.get(start..)).unwrap_or_default();
     let &first = bytes.first()?;
@@ -86,12 +92,12 @@ pub(crate) fn sniff(bytes: &[u8], ended: bool) -> Option<Protocol> {
 
 #[cfg(test)]
 mod tests {
-    use super::Protocol::{Http, Lines, Telnet, Tls};
+    use super::Protocol::{Http, Lines, Pickle, Telnet, Tls};
     use super::*;
 
     #[test]
     fn first_bytes_decide() {
-        let cases: [(&str, Option<Protocol>); 36] = [
+        let cases: [(&str, Option<Protocol>); 38] = [
             ("GET / HTTP/1.1\r\n", Some(Http)),
             ("POST /api/put HTTP/1.1\r\n", Some(Http)),
             ("OPTIONS * HTTP/1.1\r\n", Some(Http)),
@@ -106,6 +112,8 @@ mod tests {
             ("GETX,h=a v=1\n", Some(Lines)),
             ("GET x\n", Some(Telnet)),
             ("\u{16}\u{3}\u{1}", Some(Tls)),
+            ("\0", Some(Pickle)),
+            ("\0\0\u{1}\n]", Some(Pickle)),
             ("put m 1 2 h=a\n", Some(Telnet)),
             ("put ", Some(Telnet)),
             ("pu", None),

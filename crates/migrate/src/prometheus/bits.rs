@@ -86,20 +86,40 @@ impl<'a> Bits<'a> {
         self.bits(length)
     }
 
+    /// A whole number of so many bits, the first of which is its sign.
+    pub(super) fn signed_of(&mut self, length: u32) -> Result<i64, Wrong> {
+        let bits = self.bits(length)?;
+        let unused = 64 - length;
+        Ok((bits << unused) as i64 >> unused)
+    }
+
     /// Turns a float into the next one.
     pub(super) fn xor(&mut self, of: &mut Xor) -> Result<(), Wrong> {
-        if self.bits(1)? == 0 {
-            return Ok(());
+        match self.bits(1)? {
+            0 => Ok(()),
+            _ => self.xor_changed(of),
         }
-        if self.bits(1)? == 1 {
-            of.leading = self.bits(5)? as u32;
-            let length = match self.bits(6)? as u32 {
-                0 => 64,
-                length => length,
-            };
-            let trailing = 64u32.checked_sub(of.leading + length);
-            of.trailing = trailing.ok_or("a value has more than 64 bits")?;
-        }
+    }
+
+    /// The same for a float that is another one than before.
+    pub(super) fn xor_changed(&mut self, of: &mut Xor) -> Result<(), Wrong> {
+        if self.bits(1)? == 1 { self.xor_elsewhere(of) } else { self.xor_there(of) }
+    }
+
+    /// The same for one that differs in other bits than the one before it did.
+    pub(super) fn xor_elsewhere(&mut self, of: &mut Xor) -> Result<(), Wrong> {
+        of.leading = self.bits(5)? as u32;
+        let length = match self.bits(6)? as u32 {
+            0 => 64,
+            length => length,
+        };
+        let trailing = 64u32.checked_sub(of.leading + length);
+        of.trailing = trailing.ok_or("a value has more than 64 bits")?;
+        self.xor_there(of)
+    }
+
+    /// The same for one that differs in the bits in which the one before it did.
+    pub(super) fn xor_there(&mut self, of: &mut Xor) -> Result<(), Wrong> {
         let bits = self.bits(64 - of.leading - of.trailing)?;
         of.value = f64::from_bits(of.value.to_bits() ^ bits << of.trailing);
         Ok(())

@@ -3,15 +3,24 @@
 //! Numbers are spelled as Gorilla does it (<https://www.vldb.org/pvldb/vol8/p1816-teller.pdf>);
 //! histograms have one layout of buckets in a chunk, in which each count is a difference of
 //! differences. The layouts are Prometheus' (`tsdb/docs/format/chunks.md`).
+//!
+//! Newer servers may say since when a counter counts; that is passed over.
 
 use super::bits::{Bits, Xor};
 use super::cursor::Wrong;
+use super::numbers;
 use foliot_model::{Histogram, Resets};
 use foliot_proto_prometheus::STALE;
 
 const NUMBERS: u8 = 1;
 const HISTOGRAMS: u8 = 2;
 const FLOAT_HISTOGRAMS: u8 = 3;
+const NUMBERS_STARTED: u8 = 4;
+const HISTOGRAMS_STARTED: u8 = 5;
+const FLOAT_HISTOGRAMS_STARTED: u8 = 6;
+
+/// The number of samples shares its two bytes with the hint where starts are told.
+const SAMPLES_STARTED: u16 = 0x3fff;
 
 /// A sample's value.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,40 +39,51 @@ pub(super) fn read(
     let ([high, low], rest) = data.split_first_chunk().ok_or("the chunk is empty")?;
     let samples = u16::from(*high) << 8 | u16::from(*low);
     if encoding == NUMBERS {
-        return read_numbers(Bits::new(rest), samples, each);
+        return numbers::read(Bits::new(rest), samples, each);
     }
+    // Of numbers that may have starts, and of all histograms, a byte follows.
     let (flags, rest) = rest.split_first().ok_or("the chunk is empty")?;
-    let mut layout = Layout::read(Bits::new(rest), *flags >> 6)?;
+    let (flags, bits) = (*flags, Bits::new(rest));
     match encoding {
-        HISTOGRAMS => layout.integers(samples, each),
-        FLOAT_HISTOGRAMS => layout.floats(samples, each),
+        NUMBERS_STARTED => numbers::read_started(bits, samples, Starts::of(flags), each),
+        HISTOGRAMS => Layout::read(bits, flags >> 6)?.integers(samples, Starts::default(), each),
+        FLOAT_HISTOGRAMS => {
+            Layout::read(bits, flags >> 6)?.floats(samples, Starts::default(), each)
+        }
+        HISTOGRAMS_STARTED => {
+            let mut layout = Layout::read(bits, *high >> 6)?;
+            layout.integers(samples & SAMPLES_STARTED, Starts::of(flags), each)
+        }
+        FLOAT_HISTOGRAMS_STARTED => {
+            let mut layout = Layout::read(bits, *high >> 6)?;
+            layout.floats(samples & SAMPLES_STARTED, Starts::of(flags), each)
+        }
         other => Err(format!("the encoding {other} of a chunk is not known")),
     }
 }
 
-fn read_numbers(
-    mut bits: Bits<'_>,
-    samples: u16,
-    each: &mut dyn FnMut(i64, Point) -> Result<(), Wrong>,
-) -> Result<(), Wrong> {
-    let (mut time_ms, mut step_ms, mut value) = (0i64, 0i64, Xor::default());
-    for index in 0..samples {
-        match index {
-            0 => (time_ms, value.value) = (bits.varint()?, bits.float()?),
-            1 => {
-                step_ms = bits.uvarint()? as i64;
-                time_ms = time_ms.wrapping_add(step_ms);
-                bits.xor(&mut value)?;
-            }
-            _ => {
-                step_ms = step_ms.wrapping_add(bits.time()?);
-                time_ms = time_ms.wrapping_add(step_ms);
-                bits.xor(&mut value)?;
-            }
-        }
-        each(time_ms, Point::Number(value.value))?;
+/// Where times stand since when counters count.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Starts {
+    /// Behind the first sample.
+    has_first: bool,
+    /// Behind the sample of this number and all that follow; of none when it is 0.
+    others_from: u16,
+}
+
+impl Starts {
+    fn of(flags: u8) -> Self {
+        Self { has_first: flags & 0x80 != 0, others_from: u16::from(flags & 0x7f) }
     }
-    Ok(())
+
+    /// Passes over the one behind a sample.
+    pub(super) fn pass(self, index: u16, bits: &mut Bits<'_>) -> Result<(), Wrong> {
+        match index {
+            0 if self.has_first => bits.varint().map(drop),
+            1.. if self.others_from > 0 && index >= self.others_from => bits.int().map(drop),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// What the histograms of a chunk have in common, and the samples behind that.
@@ -125,6 +145,7 @@ impl<'a> Layout<'a> {
     fn integers(
         &mut self,
         samples: u16,
+        starts: Starts,
         each: &mut dyn FnMut(i64, Point) -> Result<(), Wrong>,
     ) -> Result<(), Wrong> {
         let (mut time_ms, mut count, mut zero) =
@@ -149,6 +170,7 @@ impl<'a> Layout<'a> {
                 }
             }
             if index > 0 && is_stale(sum.value) {
+                starts.pass(index, bits)?;
                 each(time_ms.value, stale(sum.value))?;
                 continue;
             }
@@ -158,6 +180,7 @@ impl<'a> Layout<'a> {
                     _ => bucket.step(bits)?,
                 }
             }
+            starts.pass(index, bits)?;
             let [positive, negative] = buckets.each_ref().map(|side| {
                 let counts = side.iter().scan(0i64, |all, count| {
                     *all = all.wrapping_add(count.value);
@@ -175,6 +198,7 @@ impl<'a> Layout<'a> {
     fn floats(
         &mut self,
         samples: u16,
+        starts: Starts,
         each: &mut dyn FnMut(i64, Point) -> Result<(), Wrong>,
     ) -> Result<(), Wrong> {
         let mut time_ms = Count::default();
@@ -194,10 +218,12 @@ impl<'a> Layout<'a> {
             totals.iter_mut().try_for_each(&mut next)?;
             let [count, zero, sum] = totals.map(|total| total.value);
             if index > 0 && is_stale(sum) {
+                starts.pass(index, bits)?;
                 each(time_ms.value, stale(sum))?;
                 continue;
             }
             buckets.iter_mut().flatten().try_for_each(&mut next)?;
+            starts.pass(index, bits)?;
             let sides = buckets
                 .each_ref()
                 .map(|side| side.iter().map(|count| count.value).collect::<Vec<f64>>());
@@ -308,3 +334,6 @@ fn limited(count: u64) -> Result<u64, Wrong> {
 fn wide(spans: &[(i32, u32)]) -> usize {
     spans.iter().map(|(_, length)| *length as usize).sum()
 }
+
+#[cfg(test)]
+mod tests;

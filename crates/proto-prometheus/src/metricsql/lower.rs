@@ -10,7 +10,8 @@ use crate::promql::lower::math;
 use crate::promql::{Asked, STALE, SamplesAsked, Span};
 use foliot_model::{NANOS_PER_MILLI, NamespaceId};
 use foliot_plan::grid::{
-    self, Along, Each, Function, Grid, HistogramFigure, Histograms, Operator, Path, Shift, Sides,
+    self, Along, Each, Function, Grid, HistogramFigure, Histograms, LabelChange, Labelled, Moment,
+    Operator, Path, Shift, Sides,
 };
 
 /// Functions that change what values are, and not what they are of.
@@ -173,15 +174,50 @@ impl Lowering<'_> {
                 let input = Box::new(self.grid(input)?);
                 Ok(Grid::SortedByLabels { input, descending, labels, place })
             }
+            ("prometheus_buckets", [input]) => self.bounded(input),
             ("histogram_quantile", [share, input]) => {
                 let figure = HistogramFigure::Quantile(self.grid(share)?, 0);
-                let input = self.grid(input)?;
-                Ok(named(Grid::Histograms(Box::new(Histograms { figure, input, place: 0 })), false))
+                self.histograms(figure, input)
+            }
+            ("histogram_quantiles", [label, shares @ .., input]) if !shares.is_empty() => {
+                let label: String = text(label).ok_or_else(|| wrong(name))?;
+                let each = shares.iter().map(|share| {
+                    let Grid::Number(share) = self.grid(share)? else { return Err(wrong(name)) };
+                    let figure = HistogramFigure::Quantile(Grid::Number(share), 0);
+                    let input = self.histograms(figure, input)?;
+                    let own = (label.as_str().into(), grid::general(share, None).into());
+                    let change = LabelChange::Set(vec![own]);
+                    Ok(Grid::Labelled(Box::new(Labelled { input, change })))
+                });
+                Ok(Grid::Union(each.collect::<Result<_, _>>()?))
+            }
+            ("histogram_share", [upper, input]) => {
+                let figure = HistogramFigure::Share(self.grid(upper)?);
+                self.histograms(figure, input)
+            }
+            ("histogram_avg", [input]) => {
+                self.histograms(HistogramFigure::Moment(Moment::Average), input)
+            }
+            ("histogram_stdvar", [input]) => {
+                self.histograms(HistogramFigure::Moment(Moment::Variance), input)
+            }
+            ("histogram_stddev", [input]) => {
+                self.histograms(HistogramFigure::Moment(Moment::Deviation), input)
             }
             _ => {
                 Err(format!("unknown function {name:?}, or not with {} arguments", arguments.len()))
             }
         }
+    }
+
+    /// Series of counts up to a bound, as histograms of either kind are.
+    fn bounded(&self, input: &Expression) -> Result<Grid, String> {
+        Ok(Grid::Bounded(Box::new(self.grid(input)?)))
+    }
+
+    fn histograms(&self, figure: HistogramFigure, input: &Expression) -> Result<Grid, String> {
+        let (input, place) = (self.bounded(input)?, 0);
+        Ok(named(Grid::Histograms(Box::new(Histograms { figure, input, place })), false))
     }
 
     /// What functions say of the instants that are asked about, in seconds.

@@ -64,7 +64,7 @@ fn decode(naming: Naming, bytes: &[u8]) -> Result<Seen, Malformed> {
     while has_more {
         let mut batch = Batch::new(bytes, 0, &KEY_SYNTAX, KeySecret(1), Default::default());
         let mut rejects = Vec::new();
-        has_more = request.decode(&mut batch, &mut rejects);
+        has_more = request.decode(&mut batch, (&mut rejects, &mut Exemplars::default()));
         seen.pieces += 1;
         for row in batch.rows() {
             let mut parts = KeyParts::default();
@@ -185,8 +185,9 @@ fn histograms_and_summaries_become_classic_series() {
     let mut request = OtlpRequest::parse(Naming::Prometheus, 0, &bytes).unwrap();
     assert_eq!(request.exemplar_count(), 1);
     let mut batch = Batch::new(&bytes, 0, &KEY_SYNTAX, KeySecret(1), Default::default());
-    request.decode(&mut batch, &mut Vec::new());
-    let listed = request.exemplars().iter().next().unwrap();
+    let mut exemplars = Exemplars::default();
+    request.decode(&mut batch, (&mut Vec::new(), &mut exemplars));
+    let listed = exemplars.iter().next().unwrap();
     let series = r#"size_bytes_bucket{le="10000000000"}"#;
     assert_eq!((&*crate::shown_key(listed.series), listed.value), (series, 1.0));
 }

@@ -35,7 +35,7 @@ fn decode(version: Version, bytes: &[u8]) -> Result<Seen, Malformed> {
     while more {
         let mut batch = Batch::new(bytes, 0, &KEY_SYNTAX, KeySecret(1), Default::default());
         let mut rejects = Vec::new();
-        more = request.decode(&mut batch, &mut rejects);
+        more = request.decode(&mut batch, (&mut rejects, &mut Exemplars::default()));
         pieces += 1;
         for row in batch.rows() {
             seen.0.push((row.line, row.time_ns, batch.cells(row, 1)[0].to_f64().to_bits()));
@@ -48,7 +48,7 @@ fn decode(version: Version, bytes: &[u8]) -> Result<Seen, Malformed> {
 fn keys(version: Version, bytes: &[u8]) -> Vec<u128> {
     let mut batch = Batch::new(bytes, 0, &KEY_SYNTAX, KeySecret(1), Default::default());
     let mut request = WriteRequest::parse(version, bytes).unwrap();
-    request.decode(&mut batch, &mut Vec::new());
+    request.decode(&mut batch, (&mut Vec::new(), &mut Exemplars::default()));
     batch.rows().iter().map(|row| row.key_hash).collect()
 }
 
@@ -125,7 +125,9 @@ fn integers(count: u8) -> Vec<u8> {
 fn histograms(version: Version, bytes: &[u8]) -> Histograms {
     let mut batch = Batch::new(bytes, 0, &KEY_SYNTAX, KeySecret(1), Default::default());
     let mut rejects = Vec::new();
-    WriteRequest::parse(version, bytes).unwrap().decode(&mut batch, &mut rejects);
+    WriteRequest::parse(version, bytes)
+        .unwrap()
+        .decode(&mut batch, (&mut rejects, &mut Exemplars::default()));
     let read = |row: &foliot_model::Row| {
         let cell = batch.cells(row, 1)[0];
         assert_eq!(cell.kind, Kind::Histogram);

@@ -17,7 +17,7 @@ mod victoriametrics;
 pub(in crate::http) use ask::{LOOKBACK_MS, POINTS_MAX};
 pub(in crate::http) use victoriametrics::lacking;
 
-use super::routes::Right;
+use super::routes::{PUSH, Right};
 use super::{
     Call, Reply, ack, body, namespace, status_of, status_of_missing, status_of_wait, store,
 };
@@ -29,10 +29,10 @@ use crate::store::Store;
 use foliot_access::Measurements;
 use foliot_engine::{Ack, Commit};
 use foliot_model::{Batch, Cell, Kind, NamespaceId, Reject};
-use foliot_proto_opentsdb::Params;
+use foliot_proto_opentsdb::{Params, percent_decode};
 use foliot_proto_prometheus::{
-    CsvColumns, CsvLines, DatadogVersion, Exemplars, Families, Format, Histograms, JsonLines,
-    KEY_SYNTAX, Naming, Version, WriteRequest, decode_text, next_piece,
+    CsvColumns, CsvLines, DatadogVersion, Exemplars, Families, Format, Group, Histograms,
+    JsonLines, KEY_SYNTAX, Naming, TextLines, Version, WriteRequest,
 };
 use hyper::StatusCode;
 use hyper::header::{self, HeaderName};
@@ -234,9 +234,8 @@ struct Taken {
     written: u64,
     /// How many of those are native histograms.
     histograms: u64,
-    /// Exemplars that are there, and that are not.
+    /// Exemplars that are there.
     exemplars: u64,
-    exemplars_left: u64,
     refused: u64,
     /// Series or lines of which something was refused; one that lies in two pieces counts in both.
     faulty: u64,
@@ -261,16 +260,33 @@ fn take(
         let text = format!("the request is no remote write: {error}");
         Reply::text(StatusCode::BAD_REQUEST, text)
     })?;
-    let mut taken = Taken { exemplars_left: request.counts().exemplars, ..Taken::of(bytes) };
     let to = (namespace, scope, Way::RemoteWrite);
+    let taken = store_all(shared, store, to, bytes, |batch, rejects, exemplars| {
+        request.decode(batch, (rejects, exemplars))
+    })?;
+    taken.drop_exemplars(shared, request.counts().exemplars);
+    Ok(taken)
+}
+
+/// Stores all of a request piece by piece, with the exemplars that come with each, as long as
+/// `decode` has more.
+fn store_all(
+    shared: &Shared,
+    store: &Store,
+    to: (NamespaceId, &Measurements, Way),
+    bytes: &[u8],
+    mut decode: impl FnMut(&mut Batch<'_>, &mut Vec<Reject>, &mut Exemplars) -> bool,
+) -> Result<Taken, Reply> {
+    let (mut taken, mut exemplars) = (Taken::of(bytes), Exemplars::default());
     let mut has_more = true;
     while has_more {
+        exemplars.clear();
         has_more = store_piece(shared, store, to, bytes, &mut taken, |batch, rejects| {
-            request.decode(batch, rejects)
+            decode(batch, rejects, &mut exemplars)
         })?;
-        taken.keep(shared, to, request.exemplars());
+        let (namespace, scope, way) = to;
+        taken.exemplars += crate::exemplars::keep(shared, way, (namespace, scope), &exemplars);
     }
-    shared.metrics.exemplars_dropped.add(taken.exemplars_left);
     Ok(taken)
 }
 
@@ -345,8 +361,10 @@ async fn import(shared: &Shared, endpoint: Endpoint, call: Call) -> Result<Reply
         Endpoint::ImportCsv => Some(csv_columns(&call.query)?),
         _ => None,
     };
+    let group = group_of(&call.path)?;
     let kind = call.headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
-    let is_messages = Format::of_content_type(kind.unwrap_or_default()) == Some(Format::Protobuf);
+    let format = Format::of_content_type(kind.unwrap_or_default()).unwrap_or(Format::Text);
+    let is_messages = format == Format::Protobuf;
     let text = body::read(shared, &call.headers, call.body, shared.bytes.take()).await?;
     let work = || match endpoint {
         _ if let Some(columns) = &columns => {
@@ -356,9 +374,13 @@ async fn import(shared: &Shared, endpoint: Endpoint, call: Call) -> Result<Reply
             import_lines(shared, store, (namespace, &scope, Way::JsonLines), &text.bytes)
         }
         _ if is_messages => {
-            import_messages(shared, store, (namespace, &scope, Way::Exposition), &text.bytes)
+            let to = (namespace, &scope, Way::Exposition);
+            import_messages(shared, store, to, &group, &text.bytes)
         }
-        _ => import_text(shared, store, (namespace, &scope, Way::Exposition), &text.bytes),
+        _ => {
+            let to = (namespace, &scope, Way::Exposition);
+            import_text(shared, store, to, (format, &group), &text.bytes)
+        }
     };
     let taken = ingest::heavy(shared, text.bytes.len(), work).await?;
     shared.bytes.give(text.into_bytes());
@@ -366,30 +388,37 @@ async fn import(shared: &Shared, endpoint: Endpoint, call: Call) -> Result<Reply
     Ok(taken.answer(if endpoint == Endpoint::Import && is_messages { "metric" } else { "line" }))
 }
 
+/// The labels that a path says of what is pushed to it.
+fn group_of(path: &str) -> Result<Group, Reply> {
+    let Some((_, path)) = path.split_once(PUSH) else { return Ok(Group::default()) };
+    let path = path.strip_suffix('/').unwrap_or(path);
+    let parts: Vec<_> = path.split('/').map(|part| percent_decode(part, false)).collect();
+    let group = Group::of_path(parts.iter().map(|part| &**part));
+    group.map_err(|reason| Reply::text(StatusCode::BAD_REQUEST, reason).close())
+}
+
 /// Nothing is stored of messages that cannot be read.
 fn import_messages(
     shared: &Shared,
     store: &Store,
     to: (NamespaceId, &Measurements, Way),
+    group: &Group,
     bytes: &[u8],
 ) -> Result<Taken, Reply> {
-    let families = || Families::new(bytes, Histograms { native: true, classic: false });
+    let families = || {
+        let histograms = Histograms { native: true, classic: false };
+        Families::new(bytes, histograms).of_group(group)
+    };
     let counted = families().check().map_err(|error| {
         shared.metrics.way(to.2).count_unworded(1);
         let text = format!("the body holds no families of metrics: {error}");
         Reply::text(StatusCode::BAD_REQUEST, text)
     })?;
-    let now_ms = now_ns() / 1_000_000;
-    let mut taken = Taken { exemplars_left: counted, ..Taken::of(bytes) };
-    let (mut families, mut exemplars, mut has_more) = (families(), Exemplars::default(), true);
-    while has_more {
-        exemplars.clear();
-        has_more = store_piece(shared, store, to, bytes, &mut taken, |batch, rejects| {
-            families.decode(batch, now_ms, (rejects, &mut exemplars))
-        })?;
-        taken.keep(shared, to, &exemplars);
-    }
-    shared.metrics.exemplars_dropped.add(taken.exemplars_left);
+    let (now_ms, mut families) = (now_ns() / 1_000_000, families());
+    let taken = store_all(shared, store, to, bytes, |batch, rejects, exemplars| {
+        families.decode(batch, now_ms, (rejects, exemplars))
+    })?;
+    taken.drop_exemplars(shared, counted);
     Ok(taken)
 }
 
@@ -397,18 +426,14 @@ fn import_text(
     shared: &Shared,
     store: &Store,
     to: (NamespaceId, &Measurements, Way),
+    (format, group): (Format, &Group),
     text: &[u8],
 ) -> Result<Taken, Reply> {
-    let now_ms = now_ns() / 1_000_000;
-    let (mut taken, mut rest, mut line) = (Taken::default(), text, 1u32);
-    while !rest.is_empty() {
-        let (piece, behind) = next_piece(rest);
-        taken.bytes_left = piece.len();
-        let lines = store_piece(shared, store, to, piece, &mut taken, |batch, rejects| {
-            decode_text(batch, line, now_ms, rejects)
-        })?;
-        (rest, line) = (behind, line.saturating_add(lines));
-    }
+    let mut lines = TextLines::new(text, format, now_ns() / 1_000_000, group);
+    let taken = store_all(shared, store, to, text, |batch, rejects, exemplars| {
+        lines.decode(batch, (rejects, exemplars))
+    })?;
+    taken.drop_exemplars(shared, lines.exemplar_count());
     Ok(taken)
 }
 
@@ -418,11 +443,8 @@ fn import_lines(
     to: (NamespaceId, &Measurements, Way),
     text: &[u8],
 ) -> Result<Taken, Reply> {
-    let (mut taken, mut lines) = (Taken::of(text), JsonLines::new(text));
-    while store_piece(shared, store, to, text, &mut taken, |batch, rejects| {
-        lines.decode(batch, rejects)
-    })? {}
-    Ok(taken)
+    let mut lines = JsonLines::new(text);
+    store_all(shared, store, to, text, |batch, rejects, _| lines.decode(batch, rejects))
 }
 
 /// What the parameter `format` says of the columns.
@@ -439,12 +461,8 @@ fn import_csv(
     columns: &CsvColumns,
     text: &[u8],
 ) -> Result<Taken, Reply> {
-    let now_ms = now_ns() / 1_000_000;
-    let (mut taken, mut lines) = (Taken::of(text), CsvLines::new(columns, text, now_ms));
-    while store_piece(shared, store, to, text, &mut taken, |batch, rejects| {
-        lines.decode(batch, rejects)
-    })? {}
-    Ok(taken)
+    let mut lines = CsvLines::new(columns, text, now_ns() / 1_000_000);
+    store_all(shared, store, to, text, |batch, rejects, _| lines.decode(batch, rejects))
 }
 
 /// A share of the memory for bodies.
@@ -494,16 +512,9 @@ impl Taken {
         Self { bytes_left: bytes.len(), ..Self::default() }
     }
 
-    /// Keeps exemplars of a piece that is stored.
-    fn keep(
-        &mut self,
-        shared: &Shared,
-        (namespace, scope, way): (NamespaceId, &Measurements, Way),
-        listed: &Exemplars,
-    ) {
-        let kept = crate::exemplars::keep(shared, way, (namespace, scope), listed);
-        self.exemplars += kept;
-        self.exemplars_left = self.exemplars_left.saturating_sub(kept);
+    /// Counts those of all its exemplars that are not there.
+    fn drop_exemplars(&self, shared: &Shared, of_all: u64) {
+        shared.metrics.exemplars_dropped.add(of_all.saturating_sub(self.exemplars));
     }
 
     /// The answer: what was good is stored although something else is refused.

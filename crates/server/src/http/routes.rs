@@ -235,6 +235,7 @@ pub(crate) static ROUTES: &[Route] = &[
     row(POST, "/api/v1/write", Right::Write, Target::Prometheus(Prometheus::Write)),
     row(POST, "/prometheus/api/v1/write", Right::Write, Target::Prometheus(Prometheus::Write)),
     row(POST, "/api/v1/import/prometheus", Right::Write, Target::Prometheus(Prometheus::Import)),
+    row(CHANGE, GROUP, Right::Write, Target::Prometheus(Prometheus::Import)),
     row(POST, "/api/v1/import", Right::Write, Target::Prometheus(Prometheus::ImportLines)),
     row(POST, "/api/v1/import/csv", Right::Write, Target::Prometheus(Prometheus::ImportCsv)),
     row(POST, "/v1/metrics", Right::Write, Target::Prometheus(Prometheus::Otlp)),
@@ -473,6 +474,10 @@ pub(crate) static ROUTES: &[Route] = &[
     ),
 ];
 
+/// Where a Pushgateway's clients push to, and what its paths begin with: labels stand behind it.
+const GROUP: &str = "/api/v1/import/prometheus/metrics/{labels}";
+pub(crate) const PUSH: &str = "/api/v1/import/prometheus/metrics/";
+
 /// Where the values of a label of Prometheus are.
 pub(crate) const VALUES: &str = "/prometheus/api/v1/label/{id}/values";
 
@@ -592,6 +597,7 @@ pub(crate) fn find(method: &str, path: &str, query: &str) -> Result<&'static Rou
         Some(("/api/v2/authorizations", _)) => "/api/v2/authorizations/{id}",
         Some(("/api/v2/orgs", _)) => "/api/v2/orgs/{id}",
         Some((_, "values")) if is_values(trimmed) => VALUES,
+        _ if trimmed.starts_with(PUSH) => GROUP,
         _ => trimmed,
     };
     if let Some(found) = ROUTES.iter().filter(own).find(|route| route.path == trimmed) {
@@ -750,7 +756,8 @@ mod tests {
     #[test]
     fn whatever_changes_the_store_is_not_reached_by_get() {
         for route in ROUTES.iter().filter(|route| route.stores()) {
-            assert_eq!(route.methods, ["POST"], "{}", route.path);
+            let is_of_reading = |method: &&str| !matches!(*method, "POST" | "PUT");
+            assert!(!route.methods.iter().any(is_of_reading), "{}", route.path);
         }
     }
 

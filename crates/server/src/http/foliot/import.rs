@@ -139,8 +139,11 @@ fn take(
             foliot_proto_opentsdb::decode_datagram(&mut batch, &options, &mut rejects);
         }
         Format::Prometheus => {
+            use foliot_proto_prometheus::{Exemplars, Format as Exposed, Group, TextLines};
             let now_ms = now_ns() / NANOS_PER_MILLI;
-            foliot_proto_prometheus::decode_text(&mut batch, 1, now_ms, &mut rejects);
+            let (format, group) = (Exposed::Text, Group::default());
+            let mut lines = TextLines::new(bytes, format, now_ms, &group);
+            lines.decode_whole(&mut batch, (&mut rejects, &mut Exemplars::default()));
         }
     }
     let rows = batch.rows().len();

@@ -1,6 +1,6 @@
 //! OpenTelemetry's metrics over HTTP: protobuf or JSON, plain or compressed.
 
-use super::{Taken, check_beside, check_decoded, confirm, hold, store_piece};
+use super::{Taken, check_beside, check_decoded, confirm, hold, store_all};
 use crate::http::routes::Right;
 use crate::http::{Call, Reply, ack, body, namespace, status_of_missing, store};
 use crate::ingest;
@@ -82,15 +82,11 @@ fn take(
     let now_ms = now_ns() / 1_000_000;
     let request = OtlpRequest::parse(naming, now_ms, bytes);
     let mut request = request.map_err(|error| refused(shared, &error))?;
-    let mut taken = Taken { exemplars_left: request.exemplar_count(), ..Taken::of(bytes) };
+    let count = request.exemplar_count();
     let to = (namespace, scope, Way::Otlp);
-    let mut has_more = true;
-    while has_more {
-        has_more = store_piece(shared, store, to, bytes, &mut taken, |batch, rejects| {
-            request.decode(batch, rejects)
-        })?;
-        taken.keep(shared, to, request.exemplars());
-    }
-    shared.metrics.exemplars_dropped.add(taken.exemplars_left);
+    let taken = store_all(shared, store, to, bytes, |batch, rejects, exemplars| {
+        request.decode(batch, (rejects, exemplars))
+    })?;
+    taken.drop_exemplars(shared, count);
     Ok(taken)
 }

@@ -1,0 +1,86 @@
+//! What a Pushgateway's clients push, through the real binary.
+
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "what fails here is a failing test"
+)]
+
+mod harness;
+
+use harness::remote::{asked_at, escaped, message, varint};
+use harness::{Scratch, Server};
+
+const PUSH: &str = "/api/v1/import/prometheus/metrics";
+
+/// The labels of all series that an expression selects.
+fn labels(server: &Server, expression: &str) -> Vec<String> {
+    let (status, text) = asked_at(server, "series", &format!("match[]={}", escaped(expression)));
+    assert_eq!(status, 200, "{text}");
+    let found = text.split('{').skip(2).map(|series| series.split('}').next().unwrap().to_owned());
+    found.collect()
+}
+
+#[test]
+fn labels_of_the_path_go_before_those_of_the_text() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    let text = "# TYPE done gauge\ndone{instance=\"other\",disk=\"a\"} 1\ndone 2\n";
+    for (method, path) in [
+        ("PUT", "job/backup/instance/web%201"),
+        ("POST", "job@base64/YmFja3Vw/path@base64/L3Zhci90bXA/"),
+    ] {
+        let answer = server.request(method, &format!("{PUSH}/{path}"), &[], text.as_bytes());
+        assert_eq!(answer.status, 204, "{}", answer.text());
+    }
+    let wanted = [
+        r#""__name__":"done","disk":"a","instance":"other","job":"backup","path":"/var/tmp""#,
+        r#""__name__":"done","disk":"a","instance":"web 1","job":"backup""#,
+        r#""__name__":"done","instance":"web 1","job":"backup""#,
+        r#""__name__":"done","job":"backup","path":"/var/tmp""#,
+    ];
+    let mut found = labels(&server, "done");
+    found.sort();
+    assert_eq!(found, wanted);
+}
+
+#[test]
+fn messages_have_them_too() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    // Gauge d with job="x" in the message.
+    let label = message(1, &[message(1, b"job"), message(2, b"x")].concat());
+    let value = message(2, &[&[1 << 3 | 1][..], &1.5f64.to_le_bytes()].concat());
+    let body = [message(1, b"d"), vec![3 << 3, 1], message(4, &[label, value].concat())].concat();
+    let mut family = Vec::new();
+    varint(body.len() as u64, &mut family);
+    family.extend(body);
+    let kind = "application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; \
+                encoding=delimited";
+    let kind = [("Content-Type", kind)];
+    let answer = server.request("PUT", &format!("{PUSH}/job/j"), &kind, &family);
+    assert_eq!(answer.status, 204, "{}", answer.text());
+    assert_eq!(labels(&server, "d"), [r#""__name__":"d","job":"j""#]);
+}
+
+#[test]
+fn what_is_no_group_is_refused() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    for (method, path, status, word) in [
+        ("PUT", "instance/a", 400, "begins with /job/"),
+        ("PUT", "job/a/b", 400, "label \"b\" of the path has no value"),
+        ("POST", "job/a/job/b", 400, "label \"job\" stands twice in the path"),
+        ("POST", "job/a/__name__/b", 400, "\"__name__\" is no label of a group"),
+        ("POST", "job/a/b@base64/%21", 400, "\"!\" is no text in base64"),
+        ("DELETE", "job/a", 405, ""),
+        ("GET", "job/a", 405, ""),
+    ] {
+        let answer = server.request(method, &format!("{PUSH}/{path}"), &[], b"m 1\n");
+        assert_eq!(answer.status, status, "{method} {path}: {}", answer.text());
+        assert!(answer.text().contains(word), "{path}: {}", answer.text());
+    }
+    assert_eq!(server.get("/api/suggest?type=metrics").text(), "[]");
+}
