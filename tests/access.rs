@@ -238,6 +238,29 @@ fn tokens_are_kept_to_their_measurements_at_every_door() {
 }
 
 #[test]
+fn who_made_a_series_is_told_to_operators_alone() {
+    let dir = Scratch::new();
+    let reader = token(dir.path(), &["--role", "read"]);
+    let operator = token(dir.path(), &["--role", "operator", "--role", "read", "--role", "write"]);
+    let server = Server::start(dir.path(), &["--access"]);
+    let written =
+        with(&server, &operator, "POST", "/write?db=default", "cpu usage=1 1700000000000000000");
+    assert_eq!(written.status, 204, "{}", written.text());
+    let question = r#"{"language": "opentsdb", "text": "none:cpu.usage", "makers": true,
+        "start_ms": 1699999999000, "end_ms": 1700000001000}"#;
+    let told = |who: &str| {
+        let listed = with(&server, who, "GET", "/api/foliot/v1/series?metric=cpu.usage", "");
+        let asked = with(&server, who, "POST", "/api/foliot/v1/query", question);
+        let [listed, asked]: [Value; 2] =
+            [listed, asked].map(|answer| serde_json::from_str(&answer.text()).unwrap());
+        assert_eq!(asked["series"].as_array().unwrap().len(), 1, "{asked}");
+        [listed, asked].map(|answer| !answer["series"][0]["made_by"].is_null())
+    };
+    assert_eq!((told(&operator), told(&reader)), ([true; 2], [false; 2]));
+    server.stop();
+}
+
+#[test]
 fn a_form_of_prometheus_names_no_database_that_its_sender_may_not_read() {
     let dir = Scratch::new();
     let who = token(dir.path(), &["--role", "read", "--db", "own"]);

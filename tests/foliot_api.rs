@@ -90,6 +90,101 @@ fn all_languages_answer_what_was_written_as_series() {
     server.stop();
 }
 
+/// The steps of a tree, the outer ones first: what they do, and their series and samples.
+fn steps(node: &Value) -> Vec<(String, u64, u64)> {
+    let took = |name: &str| node["took"][name].as_u64().unwrap();
+    assert!(node["took"]["ms"].as_f64().unwrap() >= 0.0 && node["type"] == "step", "{node}");
+    let text = |name: &str| node[name].as_str().unwrap();
+    let said = format!("{} {}", text("what"), text("detail"));
+    let own = (said.trim().to_owned(), took("series"), took("samples"));
+    let within = node["steps"].as_array().unwrap().iter().flat_map(steps);
+    [own].into_iter().chain(within).collect()
+}
+
+#[test]
+fn steps_of_a_question_are_told_in_every_language() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    for host in ["a", "b", "c"] {
+        let dc = if host == "c" { "y" } else { "x" };
+        let key = format!("cpu,dc={dc},host={host}");
+        write(&server, &format!("{key} usage=1,idle=9 600\n{key} usage=2 630\n{key} usage=5 660"));
+    }
+    let explained = |language: &str, text: &str| {
+        let body = |explain: bool| {
+            json!({"language": language, "text": text, "start_ms": 600_000, "end_ms": 720_000,
+                "step_ms": 60_000, "explain": explain})
+        };
+        let (answer, plain) = (ask(&server, &body(true)), ask(&server, &body(false)));
+        assert_eq!(answer["series"], plain["series"], "{text}");
+        assert!(plain.get("tree").is_none());
+        answer["tree"].clone()
+    };
+    let step = |said: &str, series: u64, samples: u64| (said.to_owned(), series, samples);
+    let told = steps(&explained("opentsdb", "sum:1m-avg:rate:cpu.usage{dc=*}"));
+    let told: Vec<_> = told.into_iter().filter(|(said, ..)| said != "cut to the range").collect();
+    let expected = [
+        step("sum by dc", 2, 9),
+        step("rate each 1 s", 3, 9),
+        step("mean of each 1 min", 3, 9),
+        step("read cpu.usage{dc=*}", 3, 9),
+    ];
+    assert_eq!(told, expected);
+    let text = "SELECT max(usage) - min(usage) AS spread FROM cpu WHERE time >= $start AND time < $end \
+                GROUP BY time($step), dc";
+    let told = steps(&explained("influxql", text));
+    assert_eq!(told[0], step("columns spread", 2, 9));
+    let folds: Vec<&str> = told[1..].iter().map(|(said, ..)| said.as_str()).collect();
+    let fold = |name: &str| format!("{name} of cpu.usage each 1 min by dc");
+    assert!(folds.contains(&&*fold("max")) && folds.contains(&&*fold("min")), "{folds:?}");
+    let told = steps(&explained("influxql", "SELECT usage FROM cpu LIMIT 2"));
+    assert!(told.iter().any(|(said, ..)| said == "limit 2 of each head"), "{told:?}");
+    assert!(told.iter().any(|(said, ..)| said == "read cpu.usage"), "{told:?}");
+    let told = explained("influxql", "SELECT usage FROM cpu; SELECT idle FROM cpu");
+    assert_eq!(
+        (&told["detail"], &told["steps"][1]["what"]),
+        (&json!("2 questions"), &json!("columns"))
+    );
+    server.stop();
+}
+
+#[test]
+fn who_made_a_series_is_told_beside_its_samples() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    write(&server, "cpu,host=a usage=1 600");
+    let put = json!([{"metric": "cpu.usage", "timestamp": 600, "value": 3, "tags": {"host": "b"}},
+        {"metric": "cpu.usage", "timestamp": 660, "value": 3, "tags": {"host": "b"}}]);
+    assert_eq!(server.post("/api/put", &put.to_string()).status, 204);
+    // Whoever sends more of a series did not make it.
+    write(&server, "cpu,host=a usage=2 660");
+    let maker = |value: &Value| {
+        assert_eq!((&value["from"], &value["address"]), (&json!("address"), &json!("127.0.0.1")));
+        assert!(value["at_ms"].as_i64().unwrap() > 1_600_000_000_000, "{value}");
+        value["protocol"].as_str().unwrap().to_owned()
+    };
+    let body = |text: &str, makers: bool| json!({"language": "opentsdb", "text": text, "start_ms": 0, "end_ms": 900_000, "makers": makers});
+    let answer = ask(&server, &body("none:cpu.usage", true));
+    let makers: Vec<String> =
+        answer["series"].as_array().unwrap().iter().map(|one| maker(&one["made_by"])).collect();
+    assert_eq!(makers, ["influx_http", "put"], "{answer}");
+    // Several series have no maker, and nobody who did not ask is told.
+    for other in [body("sum:cpu.usage", true), body("none:cpu.usage", false)] {
+        let answer = ask(&server, &other);
+        assert!(answer["series"][0].get("made_by").is_none(), "{answer}");
+    }
+    let listed = get(&server, "series?metric=cpu.usage");
+    let makers: Vec<String> =
+        listed["series"].as_array().unwrap().iter().map(|one| maker(&one["made_by"])).collect();
+    assert_eq!(makers.len(), 2, "{listed}");
+    server.stop();
+    // Of before the start nothing is known.
+    let server = Server::start(dir.path(), &[]);
+    let listed = get(&server, "series?metric=cpu.usage");
+    assert_eq!(listed["series"][0]["made_by"], Value::Null);
+    server.stop();
+}
+
 #[test]
 fn refusals_say_what_is_wrong_and_where() {
     let dir = Scratch::new();
@@ -275,10 +370,15 @@ fn series_are_listed_by_how_long_they_were_quiet() {
     );
     let listed = get(&server, "series?metric=cpu.u");
     let row = |host: &str, metric: &str, last_s: i64| json!({"metric": metric, "labels": {"host": host}, "last_ms": last_s * 1000});
-    assert_eq!(listed["series"], json!([row("b", "cpu.u", 700), row("a", "cpu.u", 900)]));
+    let rows = |mut listed: Value| {
+        let of = listed["series"].as_array_mut().unwrap();
+        of.iter_mut().for_each(|one| drop(one.as_object_mut().unwrap().remove("made_by")));
+        listed["series"].clone()
+    };
+    assert_eq!(rows(listed.clone()), json!([row("b", "cpu.u", 700), row("a", "cpu.u", 900)]));
     assert_eq!((&listed["total"], &listed["is_whole"]), (&json!(2), &json!(true)));
     let listed = get(&server, "series?measurement=cpu&limit=1");
-    assert_eq!(listed["series"], json!([row("c", "cpu.w", 500)]));
+    assert_eq!(rows(listed.clone()), json!([row("c", "cpu.w", 500)]));
     assert_eq!((&listed["total"], &listed["is_whole"]), (&json!(3), &json!(false)));
     assert_eq!(get(&server, "series?metric=none")["total"], 0);
     let path = format!("{ROOT}/series");

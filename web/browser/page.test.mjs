@@ -146,6 +146,10 @@ test("what each question cost is told", async () => {
   await first.getByText("1 stored series").waitFor();
   assert.match(await first.textContent(), /^A none:load\.one\{host=b\}.*samples of 1 series.*read load\.one\{host=b\}.*blocks.*at most.*in the server$/s);
   assert.equal(await page.locator(".cost > ul > li").count(), 2);
+  const tree = (at) => page.locator(".cost > ul > li").nth(at).locator(".tree > li").allTextContents();
+  const told = async (at, step) => (await tree(at)).some((text) => step.test(text.replace(/\s/g, "")));
+  assert.ok(await told(0, /^readload\.one\{host=b\}1seriesfrom\d+samples,[\d.]+[nµm]?s$/), String(await tree(0)));
+  assert.ok(await told(1, /^countofload\.one1seriesfrom\d+samples,[\d.]+[nµm]?s$/), String(await tree(1)));
 });
 
 test("InfluxQL is completed from the catalogue, by keyboard", async () => {
@@ -226,8 +230,8 @@ test("samples are shown to the nanosecond, with their kinds", async () => {
   await page.getByRole("button", { name: "Samples" }).click();
   const rows = page.locator("tbody tr");
   await rows.nth(1).waitFor();
-  assert.match(await rows.first().textContent(), /\.123456790Zexact\.n \{a=b\}integer8$/);
-  assert.match(await rows.nth(1).textContent(), /\.123456789Zexact\.n \{a=b\}integer7$/);
+  assert.match(await rows.first().textContent(), /\.123456790Zexact\.n \{a=b\}integer8127\.0\.0\.1, influx_http$/);
+  assert.match(await rows.nth(1).textContent(), /\.123456789Zexact\.n \{a=b\}integer7127\.0\.0\.1, influx_http$/);
   const saving = page.waitForEvent("download");
   await page.getByRole("button", { name: "CSV" }).click();
   assert.ok(readFileSync(await (await saving).path(), "utf8").includes(`\n${second}123456790,exact.n,,b,8`));

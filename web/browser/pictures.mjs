@@ -11,6 +11,7 @@ const PAGES = {
   influxql: `#/explore?${new URLSearchParams([["start", "1h-ago"], ["i", 'SELECT mean(moisture) AS moisture FROM "soil" WHERE time >= $start AND time < $end GROUP BY time($step), bed'], ["m", "sum:$step-avg:rate{dropcounter}:shop.requests{status=*}"]])}`,
   promql: `#/explore?${new URLSearchParams([["start", "1h-ago"], ["stacked", "1"], ["p", "sum by (code) (rate(http_requests_total[5m]))"]])}`,
   explain: `#/explore?${new URLSearchParams([["start", "1h-ago"], ["p", "sum by (code) (rate(http_requests_total[5m])) / ignoring (code) group_left sum(rate(http_requests_total[5m]))"]])}`,
+  samples: "#/explore?start=1h-ago&view=samples&m=avg:$step-avg:greenhouse.temp{bed=*}",
   metrics: "#/metrics?metric=shop.requests",
   cardinality: "#/metrics",
   dashboard: "#/dashboards?name=Greenhouse",

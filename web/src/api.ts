@@ -1,7 +1,7 @@
 // Foliot's API, see docs/api.md. The page speaks nothing else.
 
 import type { Body } from "./question";
-import type { Series } from "./series";
+import type { Maker, Series } from "./series";
 
 const ROOT = "/api/foliot/v1";
 
@@ -46,7 +46,7 @@ export interface Took {
   samples: number;
 }
 
-/** A node of an expression of PromQL, as Prometheus' parse_query has it. */
+/** A step of a question: a node of an expression of PromQL, as Prometheus' parse_query has it, or an operator. */
 export type TreeNode = { type: string; took?: Took; [member: string]: unknown };
 
 export interface Answer {
@@ -102,6 +102,7 @@ export interface Reporter {
   metric: string;
   labels: Record<string, string>;
   last_ms: number;
+  made_by: Maker | null;
 }
 
 /** Series with their last samples, which have been quiet longest first. */

@@ -29,7 +29,7 @@ export interface Outcomes {
 
 /** What is asked for a view: samples are asked as they are stored. */
 export const asBody = (question: Question, view: Explored["view"], wanted: Span, stepMs: number): Body =>
-  (view === "samples" ? { ...bodyOf(raw(question), wanted, stepMs), unit: "ns" } : bodyOf(question, wanted, stepMs));
+  (view === "samples" ? { ...bodyOf(raw(question), wanted, stepMs), unit: "ns", makers: true } : bodyOf(question, wanted, stepMs));
 
 /** Times in nanoseconds come as texts; beside them, milliseconds are kept as everywhere. */
 function toMillis(answer: Answer): Answer {

@@ -2,20 +2,23 @@
 
 import type { Body } from "./question";
 
+/** What the page wants beside the answer, others need not ask for. */
+const asked = ({ explain: _explain, makers: _makers, ...body }: Body) => body;
+
 const shell = (text: string) => `'${text.replace(/'/g, "'\\''")}'`;
 
 const address = (origin: string, database: string) =>
   `${origin}/api/foliot/v1/query${database ? `?db=${encodeURIComponent(database)}` : ""}`;
 
 export function curl(origin: string, database: string, body: Body): string {
-  return `curl -s ${shell(address(origin, database))} -d ${shell(JSON.stringify(body))}`;
+  return `curl -s ${shell(address(origin, database))} -d ${shell(JSON.stringify(asked(body)))}`;
 }
 
 export function python(origin: string, database: string, body: Body): string {
   // What JSON writes as a text is one to Python, too; the body holds texts and numbers only.
   return `import json, urllib.request
 
-question = ${JSON.stringify(body, null, 4)}
+question = ${JSON.stringify(asked(body), null, 4)}
 request = urllib.request.Request(${JSON.stringify(address(origin, database))}, json.dumps(question).encode())
 for series in json.load(urllib.request.urlopen(request))["series"]:
     print(series["name"], series["labels"], list(zip(series["times"], series["values"])))
@@ -25,7 +28,7 @@ for series in json.load(urllib.request.urlopen(request))["series"]:
 export function javascript(origin: string, database: string, body: Body): string {
   return `const answer = await fetch(${JSON.stringify(address(origin, database))}, {
   method: "POST",
-  body: JSON.stringify(${JSON.stringify(body, null, 2).replace(/\n/g, "\n  ")}),
+  body: JSON.stringify(${JSON.stringify(asked(body), null, 2).replace(/\n/g, "\n  ")}),
 });
 for (const { name, labels, times, values } of (await answer.json()).series) {
   console.log(name, labels, times.map((time, index) => [time, values[index]]));

@@ -146,9 +146,11 @@ export interface Body {
   unit?: "ns";
   /** Whether the answer tells how the question was read. */
   explain?: boolean;
+  /** Whether the answer tells who made the series. */
+  makers?: boolean;
 }
 
 export const bodyOf = (question: Question, { start, end }: Span, stepMs: number): Body => ({
-  language: question.language, text: question.text, start_ms: start, end_ms: end, step_ms: stepMs, ...(question.language === "promql" ? { explain: true } : {}),
+  language: question.language, text: question.text, start_ms: start, end_ms: end, step_ms: stepMs, explain: true,
 });
 

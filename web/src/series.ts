@@ -2,6 +2,14 @@
 
 export type Value = number | string | boolean | null;
 
+/** Who made a series: sent its first sample, as far as that is known. */
+export interface Maker {
+  protocol: string;
+  from: "address" | "itself" | "others";
+  address: string | null;
+  at_ms: number;
+}
+
 export interface Series {
   name: string;
   field: string;
@@ -14,6 +22,7 @@ export interface Series {
   /** The times to the nanosecond, where that was asked. */
   nanos?: string[];
   values: Value[];
+  made_by?: Maker;
 }
 
 /** What a series is called, without what all series of the answer have in common. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { stepsOf, stepsOfText } from "../src/parts/explain";
+import { stepsOf } from "../src/parts/explain";
 
 describe("steps", () => {
   it("of PromQL stand under each other as they are nested", () => {
@@ -12,8 +12,9 @@ describe("steps", () => {
       "0 / of two sides", "1 sum by (c)", "2 rate ", '3 read x{a!="b"} over 5 min before each instant', "1 number 2",
     ]);
   });
-  it("of OpenTSDB's questions are those of the form", () => {
-    const text = stepsOfText({ language: "opentsdb", text: "sum:$step-avg:rate{dropcounter}:m{host=*}{dc=x}", isForm: true, isHidden: false });
-    expect(text.map(({ what, detail }) => `${what} ${detail}`)).toEqual(["sum by host", "rate of a counter, over restarts", "downsample avg of each step", "read m{host=*, dc=x}"]);
+  it("of other languages are operators, each with what it took", () => {
+    const took = { ms: 2, series: 3, samples: 40 };
+    const tree = { type: "step", what: "mean", detail: "by host", took, steps: [{ type: "step", what: "read", detail: "m{host=*}", took, steps: [] }] };
+    expect(stepsOf(tree)).toEqual([{ depth: 0, what: "mean", detail: "by host", took }, { depth: 1, what: "read", detail: "m{host=*}", took }]);
   });
 });

@@ -16,7 +16,8 @@ use crate::error::Error;
 use crate::limits::PAGE_SERIES;
 use crate::view::View;
 use foliot_index::{
-    Description, Identity, Listed, Mark, MayGather, Origin, Registry, Segment, SidSet, SymbolKind,
+    Census, Description, Identity, Listed, Mark, MayGather, Origin, Registry, Segment, SidSet,
+    SymbolKind,
 };
 use foliot_model::{NamespaceId, Selector, TimeRange};
 use std::ops::Range;
@@ -287,6 +288,15 @@ impl Epochs {
                 Some(Closed::Disk(segment)) => segment.identities(sids, each)?,
             }
         }
+        Ok(())
+    }
+
+    /// Counts selected series by their names. Those of closed epochs are read one by one.
+    pub(crate) fn count(&self, sids: &[u32], census: &mut Census) -> Result<(), Error> {
+        let base = self.current.origin().base;
+        let (older, newer) = sids.split_at(sids.partition_point(|&sid| sid < base));
+        self.identities(older, None, &mut |_, identity| census.add(&identity))?;
+        self.current.count(newer, census);
         Ok(())
     }
 

@@ -85,7 +85,8 @@ pub use delete::Deleted;
 pub use error::Error;
 pub use foliot_codec::{DecimalSum, Summary};
 pub use foliot_index::{
-    Description, FIELDS_MAX, Identity, LABELS_MAX, Listed, MayGather, SymbolKind,
+    Census, Counted, Description, FIELDS_MAX, Identity, LABELS_MAX, Listed, MayGather, Ranks,
+    SymbolKind,
 };
 pub use inspect::{Show, Shown, inspect};
 pub use limits::FEW_SERIES_MAX;

@@ -268,8 +268,8 @@ impl<'a> Out<'a> {
         let mut rejects = Vec::new();
         loop {
             let written = match self.is_held {
-                true => self.store.ingest.write_held(&self.batch, &mut rejects),
-                false => self.store.ingest.write(&self.batch, &mut rejects),
+                true => self.store.ingest.write_held(&self.batch, &mut rejects, &mut Vec::new()),
+                false => self.store.ingest.write(&self.batch, &mut rejects, &mut Vec::new()),
             };
             match written {
                 // Ends when the flush that is due has made room, or has failed for good.

@@ -18,8 +18,9 @@ use crate::scan::Scan;
 use crate::sight::{Narrowed, Sight};
 use crate::tombstones::Mask;
 use crate::view::View;
-use foliot_index::{Identity, Listed, MayGather, SymbolKind};
+use foliot_index::{Census, Identity, Listed, MayGather, Ranks, SymbolKind};
 use foliot_model::{NamespaceId, Samples, Selector, TimeRange};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// What one reader sees. Clones see the same.
@@ -223,6 +224,35 @@ impl Snapshot {
             Narrowed::Part(part) => list(&part),
             Narrowed::Nothing => Ok(Vec::new()),
         }
+    }
+
+    /// The ids that series may have, the newest first: within each range they ascend as series
+    /// were registered.
+    pub fn ids_known(&self) -> Vec<Range<u32>> {
+        self.epochs.known()
+    }
+
+    /// What [`Snapshot::census`] takes, in bytes.
+    pub fn census_bytes(&self) -> usize {
+        self.epochs.current().census_bytes()
+    }
+
+    /// A census of series of a namespace that were selected before. It has counted none yet.
+    pub fn census(&self, namespace: NamespaceId) -> Census {
+        self.epochs.current().census(namespace)
+    }
+
+    /// Counts selected series, which ascend.
+    ///
+    /// # Errors
+    /// When an index file cannot be read.
+    pub fn count(&self, sids: &[u32], census: &mut Census) -> Result<(), Error> {
+        self.epochs.count(sids, census)
+    }
+
+    /// The names that most of the counted series are due to, at most `limit` of each sort.
+    pub fn ranks(&self, census: Census, limit: usize) -> Ranks {
+        self.epochs.current().ranks(census, limit)
     }
 
     /// The number of a symbol.

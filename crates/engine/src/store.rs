@@ -14,6 +14,7 @@ use foliot_disk::{DirLock, Disk, Thread};
 use foliot_index::SymbolKind;
 use foliot_lock::{Mutex, Rank};
 use foliot_model::{KeySecret, NamespaceId, TimeRange};
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -110,7 +111,20 @@ impl Engine {
         batch: &foliot_model::Batch<'_>,
         rejects: &mut Vec<foliot_model::Reject>,
     ) -> Result<Commit, Error> {
-        let commit = self.store.ingest.write(batch, rejects);
+        self.write_telling(batch, rejects, &mut Vec::new())
+    }
+
+    /// The same; the ids of series that the batch made are added to `new_sids`, in runs.
+    ///
+    /// # Errors
+    /// As [`Engine::write`]. Series may have been made nevertheless.
+    pub fn write_telling(
+        &self,
+        batch: &foliot_model::Batch<'_>,
+        rejects: &mut Vec<foliot_model::Reject>,
+        new_sids: &mut Vec<Range<u32>>,
+    ) -> Result<Commit, Error> {
+        let commit = self.store.ingest.write(batch, rejects, new_sids);
         // Also when it was refused: a flush makes room.
         self.store.upkeep.ask_for_flush();
         commit

@@ -54,7 +54,7 @@ struct Workspace {
     pages: Vec<u32>,
     builder: Builder,
     /// Series that were registered for the batch.
-    new_series: u64,
+    registered: Registered,
 }
 
 /// Where the series ids of a row are.
@@ -69,11 +69,12 @@ enum Place {
 }
 
 impl Ingest {
-    /// Writes a batch. See `Engine::write`.
+    /// Writes a batch. See `Engine::write_telling`.
     pub(crate) fn write(
         &self,
         batch: &Batch<'_>,
         rejects: &mut Vec<Reject>,
+        new_sids: &mut Vec<Range<u32>>,
     ) -> Result<Commit, Error> {
         self.wal().check()?;
         if self.is_overloaded() {
@@ -81,7 +82,7 @@ impl Ingest {
         }
         let commit = {
             let _gate = self.join();
-            self.write_held(batch, rejects)
+            self.write_held(batch, rejects, new_sids)
         };
         // Also when it was refused: something may have been registered.
         self.wal().push();
@@ -94,18 +95,20 @@ impl Ingest {
         &self,
         batch: &Batch<'_>,
         rejects: &mut Vec<Reject>,
+        new_sids: &mut Vec<Range<u32>>,
     ) -> Result<Commit, Error> {
         let rejects_before = rejects.len();
         let mut workspace = WORKSPACE.take().unwrap_or_default();
         let registry = self.registry();
         let resolved = workspace.resolve(self, &registry, batch, rejects);
         let result = resolved.and_then(|()| workspace.append_and_apply(self, &registry, batch));
-        let new_series = workspace.new_series;
+        let registered = std::mem::take(&mut workspace.registered);
         WORKSPACE.set(Some(workspace));
+        new_sids.extend(registered.new_sids);
         let commit = result?;
         let rejected = (rejects.len() - rejects_before) as u64;
         self.counters().rows_rejected.fetch_add(rejected, Ordering::Relaxed);
-        Ok(Commit { new_series, ..commit })
+        Ok(Commit { new_series: registered.new_series, ..commit })
     }
 }
 
@@ -120,7 +123,7 @@ impl Workspace {
         self.places.clear();
         self.missing.clear();
         self.ids.clear();
-        self.new_series = 0;
+        self.registered = Registered::default();
         let too_old = TooOld::new(ingest, batch.namespace());
         let resolver = registry.resolver();
         for (index, row) in batch.rows().iter().enumerate() {
@@ -202,7 +205,7 @@ impl Workspace {
             labels_max: ingest.config().labels_max,
             class: &|key| retention.class_of_key(key),
         };
-        let mut registered = Ok(Registered { new_series: 0 });
+        let mut registered = Ok(Registered::default());
         let mut work = || {
             let (publish, found) = (&mut publish, &mut found);
             registered = registry.register(batch, missing, &terms, publish, found, rejects);
@@ -217,9 +220,9 @@ impl Workspace {
             false => (ingest.config().aside)(&mut work),
         }
         let registered = registered?;
-        self.new_series = registered.new_series;
         ingest.admission().take(registered.new_series);
         ingest.counters().series_created.fetch_add(registered.new_series, Ordering::Relaxed);
+        self.registered = registered;
         Ok(())
     }
 

@@ -31,7 +31,7 @@ impl<'q> Kept<'q> {
 
     /// The series of a set.
     pub(crate) fn of(set: &Set<'q>, meter: &'q Meter) -> Result<Arc<Self>, Error> {
-        if let Set::Kept(kept) = set {
+        if let Some(kept) = set.kept() {
             return Ok(Arc::clone(kept));
         }
         let mut kept = Self::none(meter);

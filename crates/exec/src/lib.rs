@@ -54,6 +54,7 @@ mod run;
 mod set;
 mod slots;
 mod source;
+mod steps;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -63,6 +64,7 @@ pub use error::Error;
 pub use grids::{GridRow, Gridded, grid};
 pub use limits::{Cancel, Charge, Limits, Meter};
 pub use run::Ran;
+pub use steps::StepTook;
 
 use foliot_engine::Snapshot;
 use foliot_model::{

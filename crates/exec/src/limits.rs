@@ -5,8 +5,9 @@
 //! being told to, whatever it is doing.
 
 use crate::Error;
-use std::sync::Arc;
+use crate::steps::{StepTook, Steps};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 /// Samples that operators hand each other at a time: what a block of a part holds, so that a
@@ -87,6 +88,8 @@ struct Account {
     selected: AtomicU64,
     /// A bit for each of [`METERED`] that was met.
     met: AtomicU8,
+    /// What operators take, where somebody wants to know.
+    steps: OnceLock<Steps>,
 }
 
 /// The limits that a meter holds, by their settings.
@@ -113,6 +116,7 @@ impl Meter {
             samples: AtomicU64::new(0),
             selected: AtomicU64::new(0),
             met: AtomicU8::new(0),
+            steps: OnceLock::new(),
         };
         Self { account: Arc::new(account), stopped: Arc::default(), samples_before: 0 }
     }
@@ -162,6 +166,21 @@ impl Meter {
     /// was not.
     pub fn was_cancelled(&self) -> bool {
         self.account.met.load(Ordering::Relaxed) & CANCEL != 0
+    }
+
+    /// From now on tells what each operator of a plan takes.
+    pub fn explain(&self) {
+        let _ = self.account.steps.set(Steps::default());
+    }
+
+    /// What operators took so far, the outer ones before those that stand in them; nothing where
+    /// nobody asked before they began.
+    pub fn explained(&self) -> Vec<StepTook> {
+        self.steps().map(Steps::took).unwrap_or_default()
+    }
+
+    pub(crate) fn steps(&self) -> Option<&Steps> {
+        self.account.steps.get()
     }
 
     /// What stops the work from outside.

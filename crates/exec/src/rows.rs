@@ -31,8 +31,10 @@ mod transform;
 
 use crate::limits::Meter;
 use crate::source::Source;
+use crate::steps::{Step, Steps};
 use crate::{Error, Query, Ran};
 use foliot_model::{Item, Table, TableHead};
+use foliot_plan::Told;
 use foliot_plan::rows::{Reducer, Rows, Select};
 use grid::Grid;
 use join::{Joined, Within};
@@ -57,6 +59,8 @@ struct Context<'q> {
     meter: &'q Meter,
     /// Sources selected.
     selected: &'q AtomicU64,
+    /// In how many steps this one stands.
+    depth: usize,
 }
 
 impl Context<'_> {
@@ -75,13 +79,16 @@ pub(crate) fn select(
     let selected = AtomicU64::new(0);
     let source = Source::Snapshot(query.snapshot);
     let mut ran = Ran::default();
-    let context = Context { source, meter: &meter, selected: &selected };
-    meter.check(0)?;
-    let mut rows = Joined::new(plan, context)?;
     let columns: Arc<[Arc<str>]> = plan.columns.iter().map(|column| column.name.clone()).collect();
+    let told = || Told::new("columns", columns.get(1..).unwrap_or_default().join(", "));
+    let step = meter.begin(0, told)?;
+    let depth = usize::from(step.is_some());
+    let context = Context { source, meter: &meter, selected: &selected, depth };
+    meter.check(0)?;
+    let mut rows = timed(&step, || Joined::new(plan, context))?;
     let mut pieces = Pieces { columns, open: None, ran: &mut ran };
     let mut charge = meter.open();
-    while rows.next()?.is_some() {
+    while timed(&step, || rows.next())?.is_some() {
         let Some(head) = &rows.head else { break };
         if pieces.add(head, &mut rows.columns, on_table).is_break() {
             break;
@@ -94,6 +101,7 @@ pub(crate) fn select(
     // A break says that nobody reads any more, which is where this ends anyway.
     let _ = pieces.finish(on_table);
     drop(rows);
+    step.iter().for_each(|step| step.add_series(ran.series));
     ran.series_selected = selected.load(Ordering::Relaxed);
     ran.samples_scanned = meter.samples();
     ran.memory_peak_bytes = meter.memory_peak_bytes();
@@ -153,8 +161,60 @@ impl Pieces<'_> {
     }
 }
 
-/// Opens an operator. Its rows of a head beyond `wanted` may be missing.
+/// Opens an operator, whose rows are a step where somebody wants to know what it takes. Its rows of
+/// a head beyond `wanted` may be missing.
 fn open<'q>(
+    rows: &'q Rows,
+    wanted: Option<u64>,
+    readings: &Readings<'q>,
+    context: Context<'q>,
+) -> Result<Box<dyn Stream + 'q>, Error> {
+    let Context { meter, depth, .. } = context;
+    let Some(step) = meter.begin(depth, || rows.told())? else {
+        return opened(rows, wanted, readings, context);
+    };
+    let begun = meter.steps().map_or(0, Steps::len);
+    let within = Context { depth: depth + 1, ..context };
+    let input = step.time(|| opened(rows, wanted, readings, within))?;
+    // What has no other step in it reads by itself.
+    let reads = meter.steps().is_some_and(|steps| steps.len() == begun);
+    Ok(Box::new(Measured { input, step, reads, meter, head: None }))
+}
+
+fn timed<T>(step: &Option<Arc<Step>>, work: impl FnOnce() -> T) -> T {
+    match step {
+        Some(step) => step.time(work),
+        None => work(),
+    }
+}
+
+/// Rows of which somebody wants to know what they take.
+struct Measured<'q> {
+    input: Box<dyn Stream + 'q>,
+    step: Arc<Step>,
+    reads: bool,
+    meter: &'q Meter,
+    head: Option<Arc<Head>>,
+}
+
+impl Stream for Measured<'_> {
+    fn next(&mut self) -> Result<Option<Row>, Error> {
+        let before = self.meter.samples();
+        let row = self.step.time(|| self.input.next())?;
+        if self.reads {
+            self.step.add_samples(self.meter.samples() - before);
+        }
+        if let Some(row) = &row
+            && !self.head.as_ref().is_some_and(|head| is_same(head, &row.head))
+        {
+            self.head = Some(row.head.clone());
+            self.step.add_series(1);
+        }
+        Ok(row)
+    }
+}
+
+fn opened<'q>(
     rows: &'q Rows,
     wanted: Option<u64>,
     readings: &Readings<'q>,
@@ -188,7 +248,8 @@ fn open<'q>(
             {
                 return Ok(Box::new(quick));
             }
-            let input = open(input, wanted, readings, context)?;
+            // It is the same step.
+            let input = opened(input, wanted, readings, context)?;
             Box::new(fill::Stamped::new(input, Grid::new(layout)?))
         }
         // Of so many windows none comes behind as many rows: what fills them is known.

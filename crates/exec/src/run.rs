@@ -64,7 +64,7 @@ pub(crate) fn run_over(
     let mut earlier: Vec<Option<Arc<Kept<'_>>>> = Vec::with_capacity(plans.len());
     for (question, plan) in plans.iter().enumerate() {
         meter.check(0)?;
-        let mut set = Set::new(plan, Ground { source, meter, earlier: &earlier })?;
+        let mut set = Set::new(plan, Ground { source, meter, earlier: &earlier, depth: 0 })?;
         earlier.push(None);
         if wanted.get(question).is_some_and(|&last| last > question) {
             let kept = Kept::of(&set, meter)?;

@@ -15,6 +15,7 @@ use crate::quotient::{Quotients, partners};
 use crate::rate::Rates;
 use crate::slots::Over;
 use crate::source::{Source, Spares, Symbols};
+use crate::steps::Step;
 use crate::stream::{Ready, Stream};
 use crate::window::{FixedWindows, Grid};
 use crate::{Error, heads, slots};
@@ -38,6 +39,8 @@ pub(crate) enum Set<'q> {
     Stored(Leaf<'q>),
     /// What becomes of each series by itself.
     Each { operator: Operator<'q>, input: Box<Set<'q>> },
+    /// What is a step that somebody wants to know more of.
+    Measured { input: Box<Set<'q>>, step: Arc<Step> },
     /// Series that are in memory.
     Kept(Arc<Kept<'q>>),
     /// Each series divided by its partner.
@@ -87,12 +90,23 @@ pub(crate) struct Ground<'q, 'a> {
     pub(crate) meter: &'q Meter,
     /// Answers to earlier questions that later ones want.
     pub(crate) earlier: &'a [Option<Arc<Kept<'q>>>],
+    /// In how many operators this one stands.
+    pub(crate) depth: usize,
 }
 
 impl<'q> Set<'q> {
     /// Lays `plan` over `ground`.
     pub(crate) fn new(plan: &'q Series, ground: Ground<'q, '_>) -> Result<Self, Error> {
-        let Ground { source, meter, earlier } = ground;
+        let Some(step) = ground.meter.begin(ground.depth, || plan.told())? else {
+            return Self::laid(plan, ground);
+        };
+        let within = Ground { depth: ground.depth + 1, ..ground };
+        let input = Box::new(step.time(|| Self::laid(plan, within))?);
+        Ok(Self::Measured { input, step })
+    }
+
+    fn laid(plan: &'q Series, ground: Ground<'q, '_>) -> Result<Self, Error> {
+        let Ground { source, meter, earlier, .. } = ground;
         let each = |operator, input: &'q Series| {
             let input = Box::new(Self::new(input, ground)?);
             Ok(Self::Each { operator, input })
@@ -181,8 +195,21 @@ impl<'q> Set<'q> {
         match self {
             Self::Stored(leaf) => leaf.sids.len(),
             Self::Kept(kept) => kept.series.len(),
-            Self::Each { input, .. } | Self::Quotient { dividend: input, .. } => input.len(),
+            Self::Each { input, .. }
+            | Self::Measured { input, .. }
+            | Self::Quotient { dividend: input, .. } => input.len(),
             Self::Groups { groups, .. } => groups.len(),
+        }
+    }
+
+    /// The series, if they are in memory.
+    pub(crate) fn kept(&self) -> Option<&Arc<Kept<'q>>> {
+        match self {
+            Self::Kept(kept) => Some(kept),
+            Self::Measured { input, step } => {
+                input.kept().inspect(|kept| step.add_series(kept.series.len() as u64))
+            }
+            _ => None,
         }
     }
 
@@ -190,7 +217,8 @@ impl<'q> Set<'q> {
     pub(crate) fn keeps_empty(&self) -> bool {
         match self {
             Self::Each { operator: Operator::Clip { keep_empty, .. }, .. } => *keep_empty,
-            Self::Each { operator: Operator::Function(_), input } => input.keeps_empty(),
+            Self::Each { operator: Operator::Function(_), input }
+            | Self::Measured { input, .. } => input.keeps_empty(),
             Self::Kept(_) => true,
             _ => false,
         }
@@ -208,6 +236,10 @@ impl<'q> Set<'q> {
             Self::Stored(leaf) => {
                 let sid = leaf.sids.get(at).copied().unwrap_or(u32::MAX);
                 leaf.source.open(sid, leaf.range, &leaf.spares, meter)
+            }
+            Self::Measured { input, step } => {
+                let input = step.time(|| input.open(index, meter, threads))?;
+                Ok(input.measured(step))
             }
             Self::Each { operator, input } => {
                 let input = input.open(index, meter, threads)?;
@@ -258,9 +290,9 @@ impl<'q> Set<'q> {
                 names.for_each(|((head, _), at)| each(at, &heads::identity(head)));
                 Ok(())
             }
-            Self::Each { input, .. } | Self::Quotient { dividend: input, .. } => {
-                input.names(meter, each)
-            }
+            Self::Each { input, .. }
+            | Self::Measured { input, .. }
+            | Self::Quotient { dividend: input, .. } => input.names(meter, each),
             Self::Groups { aggregate, input, groups, .. } => {
                 let firsts =
                     groups.iter().zip(0..).filter_map(|(group, at)| Some((*group.first()?, at)));
@@ -320,6 +352,7 @@ impl<'q> Set<'q> {
                 Ok(())
             }
             Self::Each { input, .. }
+            | Self::Measured { input, .. }
             | Self::Quotient { dividend: input, .. }
             | Self::Groups { input, .. } => input.join(members, head, meter),
         }
@@ -331,7 +364,9 @@ impl<'q> Set<'q> {
         match self {
             Self::Stored(_) => Some(true),
             Self::Kept(_) => None,
-            Self::Each { input, .. } | Self::Quotient { dividend: input, .. } => input.members(),
+            Self::Each { input, .. }
+            | Self::Measured { input, .. }
+            | Self::Quotient { dividend: input, .. } => input.members(),
             Self::Groups { aggregate: Aggregate { wants_members: false, .. }, .. } => Some(false),
             Self::Groups { input, .. } => input.members().map(|_| true),
         }
@@ -346,7 +381,9 @@ impl<'q> Set<'q> {
                 let grid = Grid::new(&window.windows)?;
                 Ok(grid.is_shared().then(|| slots::stamps(&grid, &window.range)).flatten())
             }
-            Self::Each { input, .. } | Self::Groups { input, .. } => input.stamps(),
+            Self::Each { input, .. }
+            | Self::Measured { input, .. }
+            | Self::Groups { input, .. } => input.stamps(),
         }
     }
 }

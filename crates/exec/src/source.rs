@@ -2,6 +2,7 @@
 
 use crate::Error;
 use crate::limits::{CHUNK_SAMPLES, Charge, Meter};
+use crate::steps::Step;
 use crate::stream::Stream;
 use foliot_engine::{Identity, Listed, Peek, Run, Scan, Snapshot, SymbolKind, last_value};
 use foliot_lock::{Mutex, Rank};
@@ -75,6 +76,7 @@ impl<'q> Source<'q> {
                     scan: Some(scan),
                     spares: Arc::clone(spares),
                     is_found: false,
+                    step: None,
                     charge,
                 })))
             }
@@ -347,6 +349,8 @@ pub(crate) struct Stored<'q> {
     scan: Option<Scan>,
     spares: Arc<Spares>,
     is_found: bool,
+    /// What it takes is this step's.
+    pub(crate) step: Option<Arc<Step>>,
     charge: Charge<'q>,
 }
 
@@ -360,9 +364,14 @@ impl Stored<'_> {
     pub(crate) fn next(&mut self, meter: &Meter, out: &mut Samples) -> Result<bool, Error> {
         let Some(scan) = &mut self.scan else { return Ok(false) };
         self.charge.resize(SCAN_BYTES + scan.merge_bytes())?;
-        let goes_on = scan.next(out)?;
+        let goes_on = match &self.step {
+            Some(step) => step.time(|| scan.next(out))?,
+            None => scan.next(out)?,
+        };
         meter.check(out.len())?;
-        self.is_found |= goes_on;
+        if goes_on {
+            self.find(out.len());
+        }
         if !goes_on {
             self.scan.take().into_iter().for_each(|scan| self.spares.give(scan));
         }
@@ -378,9 +387,20 @@ impl Stored<'_> {
     pub(crate) fn skip(&mut self, meter: &Meter) -> Result<(), Error> {
         if let Some(scan) = &mut self.scan {
             scan.skip();
-            self.is_found = true;
+            self.find(0);
         }
         meter.check(0)
+    }
+
+    /// Notes that it has samples, of which so many were read.
+    fn find(&mut self, samples: usize) {
+        let is_first = !std::mem::replace(&mut self.is_found, true);
+        if let Some(step) = &self.step {
+            step.add_samples(samples as u64);
+            if is_first {
+                step.add_series(1);
+            }
+        }
     }
 
     /// Puts the last sample into `out`; false if there is none. Blocks before the last one are

@@ -8,6 +8,7 @@ use crate::merge::{Merge, Single};
 use crate::quotient::Quotients;
 use crate::rate::Rates;
 use crate::source::Stored;
+use crate::steps::Step;
 use crate::window::FixedWindows;
 use foliot_model::Samples;
 use std::sync::Arc;
@@ -26,9 +27,25 @@ pub(crate) enum Stream<'q> {
     Clip(Box<Clip<'q>>),
     Single(Box<Single<'q>>),
     Merge(Box<Merge<'q>>),
+    Measured(Box<Measured<'q>>),
 }
 
-impl Stream<'_> {
+impl<'q> Stream<'q> {
+    /// The same; what it takes is a step's. Stored series measure themselves, so that operators
+    /// which pass over their blocks still see them.
+    pub(crate) fn measured(self, step: &Arc<Step>) -> Self {
+        match self {
+            Self::Stored(mut stored) => {
+                stored.step = Some(Arc::clone(step));
+                Self::Stored(stored)
+            }
+            input => {
+                let (step, is_found) = (Arc::clone(step), false);
+                Self::Measured(Box::new(Measured { input, step, is_found }))
+            }
+        }
+    }
+
     /// Puts the next samples, at least one and at most about [`CHUNK_SAMPLES`], in place of what
     /// `out` holds. False at the end.
     pub(crate) fn next(&mut self, meter: &Meter, out: &mut Samples) -> Result<bool, Error> {
@@ -43,6 +60,7 @@ impl Stream<'_> {
             Self::Clip(stream) => stream.next(meter, out),
             Self::Single(stream) => stream.next(meter, out),
             Self::Merge(stream) => stream.next(meter, out),
+            Self::Measured(stream) => stream.next(meter, out),
         }
     }
 
@@ -60,7 +78,28 @@ impl Stream<'_> {
             Self::Clip(stream) => stream.members(out),
             Self::Single(stream) => stream.input().members(out),
             Self::Merge(stream) => stream.members(out),
+            Self::Measured(stream) => stream.input.members(out),
         }
+    }
+}
+
+/// A stream of which somebody wants to know what it takes.
+#[derive(Debug)]
+pub(crate) struct Measured<'q> {
+    input: Stream<'q>,
+    step: Arc<Step>,
+    /// Whether it had a sample.
+    is_found: bool,
+}
+
+impl Measured<'_> {
+    fn next(&mut self, meter: &Meter, out: &mut Samples) -> Result<bool, Error> {
+        let goes_on = self.step.time(|| self.input.next(meter, out))?;
+        if goes_on && !self.is_found {
+            self.is_found = true;
+            self.step.add_series(1);
+        }
+        Ok(goes_on)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Identities: the names of a series, spelled out.
 
 use crate::names::{Names, SymbolKind};
-use foliot_model::{Label, Labels};
+use foliot_model::{DEFAULT_FIELD, Label, Labels};
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
@@ -17,6 +17,14 @@ pub struct Identity {
     pub labels: Labels,
     /// Number of the source: series of one source and epoch share it.
     pub source: u32,
+}
+
+/// A measurement with one of its fields: `m` for the default field, `m.field` for others.
+pub(crate) fn metric(measurement: &str, field: &str) -> String {
+    match field == DEFAULT_FIELD {
+        true => measurement.to_owned(),
+        false => format!("{measurement}.{field}"),
+    }
 }
 
 /// A series by numbers.

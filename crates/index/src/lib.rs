@@ -9,6 +9,7 @@
 
 mod answers;
 mod bitmap;
+mod census;
 mod dictionary;
 mod entries;
 mod epoch;
@@ -40,6 +41,7 @@ mod stage;
 mod values;
 mod wanted;
 
+pub use census::{Census, Counted, Ranks};
 pub use epoch::Origin;
 pub use error::Error;
 pub use identity::{Description, Identity};

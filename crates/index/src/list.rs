@@ -1,9 +1,10 @@
 //! Listings: names in use, in byte order.
 
+use crate::identity::metric;
 use crate::names::{Names, SymbolKind};
 use crate::select;
 use crate::wanted::Wanted;
-use foliot_model::{DEFAULT_FIELD, Selector};
+use foliot_model::Selector;
 use std::cell::Cell;
 use std::collections::BTreeSet;
 
@@ -146,10 +147,7 @@ pub(crate) fn list(
             let metric = |column| {
                 let [_, measurement, field] = names.column(column)?;
                 let measurement = names.symbol(SymbolKind::Measurement, measurement);
-                Some(match names.symbol(SymbolKind::Field, field) {
-                    DEFAULT_FIELD => measurement.to_owned(),
-                    field => format!("{measurement}.{field}"),
-                })
+                Some(metric(measurement, names.symbol(SymbolKind::Field, field)))
             };
             window.of(listing.columns().into_iter().filter_map(metric))
         }

@@ -52,14 +52,15 @@ pub(crate) fn register<E>(
 ) -> Result<Registered, E> {
     let mut chunk = registry.chunks().lock().pop().unwrap_or_default();
     chunk.enter(batch.namespace());
-    let mut registered = Registered { new_series: 0 };
+    let mut registered = Registered::default();
     for rows in missing.chunks(CHUNK_ROWS_MAX) {
         chunk.prepare(batch, rows, terms.labels_max, rejects);
         let unknown = chunk.resolve_known(registry, batch);
         if !unknown.is_empty() {
             let left = Terms { admit: terms.admit - registered.new_series, ..*terms };
-            registered.new_series +=
+            let sids =
                 chunk.register_unknown(registry, batch, &unknown, &left, publish, rejects)?;
+            registered.add(sids);
         }
         chunk.learn(registry, batch);
         for row in chunk.rows() {
@@ -206,7 +207,7 @@ impl Chunk {
         unknown
     }
 
-    /// Steps 3 and 4: returns the number of new series.
+    /// Steps 3 and 4: returns the new series.
     fn register_unknown<E>(
         &mut self,
         registry: &Registry,
@@ -215,10 +216,10 @@ impl Chunk {
         terms: &Terms<'_>,
         publish: &mut dyn FnMut(&[u8]) -> Result<(), E>,
         rejects: &mut Vec<Reject>,
-    ) -> Result<u64, E> {
+    ) -> Result<Range<u32>, E> {
         let mut overlay = registry.registrar().lock();
         overlay.clear();
-        let records = {
+        let (first, records) = {
             let names = registry.names().read();
             // Rows that only need what is there are resolved even when nothing can be added.
             let admit = if names.has_room() { terms.admit } else { 0 };
@@ -227,10 +228,10 @@ impl Chunk {
                 let refused = self.stage_row(&names, &mut overlay, batch, index, &terms);
                 rejects.extend(refused);
             }
-            overlay.records(&names)
+            (names.series_end(), overlay.records(&names))
         };
         if records.bytes.is_empty() {
-            return Ok(0);
+            return Ok(first..first);
         }
         publish(&records.bytes)?;
         // Readers of names come between the pieces. No other registration does.
@@ -246,9 +247,9 @@ impl Chunk {
                 let reason = format!("BUG: registration contradicts itself: {error}");
                 rejects.push(Reject { line, field: Cow::Borrowed("series"), reason });
             }
-            return Ok(0);
+            return Ok(first..first);
         }
-        Ok(overlay.series_len().into())
+        Ok(first..first.saturating_add(overlay.series_len()))
     }
 
     fn stage_row(

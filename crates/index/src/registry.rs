@@ -24,6 +24,7 @@ use foliot_lock::{Mutex, Rank, RwLock, RwLockReadGuard};
 use foliot_model::{Batch, KeyParts, Reject, Selector};
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Series that are spelled out under one hold of the names: some tens of microseconds.
@@ -59,10 +60,24 @@ impl std::fmt::Debug for Terms<'_> {
 }
 
 /// What [`Registry::register`] did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Registered {
     /// Series created.
     pub new_series: u64,
+    /// Their ids, in runs.
+    pub new_sids: Vec<Range<u32>>,
+}
+
+impl Registered {
+    /// Adds series that were created after the others.
+    pub(crate) fn add(&mut self, sids: Range<u32>) {
+        self.new_series += sids.len() as u64;
+        match self.new_sids.last_mut() {
+            Some(last) if last.end == sids.start => last.end = sids.end,
+            _ if sids.is_empty() => {}
+            _ => self.new_sids.push(sids),
+        }
+    }
 }
 
 /// How far a checkpoint reached. The default is the very start.

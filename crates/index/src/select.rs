@@ -17,6 +17,9 @@ use foliot_model::{Matcher, Name, Selector, Test};
 
 /// Looking at one candidate's pairs costs about as much as reading so many posted ids.
 const CANDIDATE_COST: u64 = 16;
+/// Ids of so many columns are put in order by a merging sort, in linear time. Those of more are put
+/// into a bitmap, which looks at each once, however many columns there are.
+const MERGED_COLUMNS_MAX: usize = 8;
 /// Looking up one series costs about as much as reading so many posted ids.
 const SERIES_COST: u64 = 8;
 
@@ -300,7 +303,19 @@ fn join_unfiltered(names: &Names, sources: &Sources, columns: &[u32], posted: us
             })
         });
     }
-    // Each column's ids ascend: a merging sort joins them in linear time when they are few.
-    sids.sort();
+    in_order(names, sids, columns.len())
+}
+
+/// Ids of so many columns, each of which has its own in order.
+fn in_order(names: &Names, mut sids: Vec<u32>, columns: usize) -> Vec<u32> {
+    if columns <= MERGED_COLUMNS_MAX {
+        sids.sort();
+        return sids;
+    }
+    let base = names.origin.base;
+    let mut all = Bitmap::default();
+    sids.iter().for_each(|&sid| all.set(sid.saturating_sub(base)));
+    sids.clear();
+    sids.extend(all.iter().map(|id| base + id));
     sids
 }

@@ -16,6 +16,7 @@ pub mod grid;
 mod joined;
 pub mod rows;
 mod series;
+mod told;
 mod window;
 
 pub use catalog::{Listing, What};
@@ -24,4 +25,5 @@ pub use each::{Each, Function, Named, Ranked, Span};
 pub use fold::{Fold, Quantile};
 pub use joined::{Input, Joined, Step, Term};
 pub use series::{Aggregate, Arithmetic, Gap, Grouping, Quotient, Rate, Reset, Series};
+pub use told::Told;
 pub use window::{Calendar, Fill, Window, Windows};

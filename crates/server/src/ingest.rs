@@ -80,7 +80,7 @@ pub(crate) fn append(
     let decoder_rejects = rejects.len();
     let outcome = match rows {
         0 => Ok(None),
-        _ => write(shared, store, batch, rejects, patience).map(Some),
+        _ => write(shared, store, way, batch, rejects, patience).map(Some),
     };
     ingest.count_rejects(rejects);
     let refused = rejects.len() as u64;
@@ -176,13 +176,15 @@ fn keep_to(scope: &Measurements, batch: &mut Batch<'_>, rejects: &mut Vec<Reject
 fn write(
     shared: &Shared,
     store: &Store,
+    way: Way,
     batch: &Batch<'_>,
     rejects: &mut Vec<Reject>,
     patience: Duration,
 ) -> Result<Commit, Error> {
     let (began, mut place) = (Instant::now(), None);
+    let mut made = Vec::new();
     loop {
-        match store.engine().write(batch, rejects) {
+        match store.engine().write_telling(batch, rejects, &mut made) {
             Err(Error::Overloaded) if began.elapsed() < patience => {
                 // Others were faster than this one since it found room. It has a thread to wait,
                 // unless too many have: then its loop would have none to go on.
@@ -191,7 +193,10 @@ fn write(
                 }
                 aside(|| std::thread::sleep(PAUSE));
             }
-            outcome => return outcome,
+            outcome => {
+                shared.makers.note(way, &made, now_ns());
+                return outcome;
+            }
         }
     }
 }

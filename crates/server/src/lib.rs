@@ -24,6 +24,7 @@ pub mod logging;
 mod login;
 mod loops;
 pub mod machine;
+mod makers;
 mod manager;
 mod metrics;
 pub mod monitor;

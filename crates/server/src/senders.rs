@@ -46,6 +46,23 @@ pub(crate) enum From {
     Others,
 }
 
+impl From {
+    /// Who this task works for.
+    pub(crate) fn here() -> Self {
+        let peer = PEER.try_with(|address| Self::Address(crate::listen::network(*address)));
+        peer.unwrap_or(Self::Itself)
+    }
+
+    /// What it is called, and its address if it has one.
+    pub(crate) fn told(self) -> (&'static str, Option<String>) {
+        match self {
+            Self::Address(address) => ("address", Some(address.to_string())),
+            Self::Itself => ("itself", None),
+            Self::Others => ("others", None),
+        }
+    }
+}
+
 /// What came from somebody since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sent {
@@ -83,8 +100,7 @@ impl Default for Senders {
 impl Senders {
     /// Counts what the peer of this task sent.
     pub(crate) fn count(&self, way: Way, sent: &Sent) {
-        let from = PEER.try_with(|address| From::Address(crate::listen::network(*address)));
-        self.count_from((way.name(), from.unwrap_or(From::Itself)), sent);
+        self.count_from((way.name(), From::here()), sent);
     }
 
     fn count_from(&self, key: Key, sent: &Sent) {

@@ -8,6 +8,7 @@ use crate::http::Budget;
 use crate::ingest::PATIENT_MAX;
 use crate::limits::Limit;
 use crate::logging::Repeats;
+use crate::makers::Makers;
 use crate::metrics::{Figure, Kind, Metrics, one};
 use crate::monitor::Monitor;
 use crate::queries::Queries;
@@ -80,6 +81,8 @@ pub(crate) struct Shared {
     pub(crate) rejects: Rejects,
     /// Who sends what.
     pub(crate) senders: Senders,
+    /// Who made series.
+    pub(crate) makers: Makers,
     /// How the last day went.
     pub(crate) history: History,
     pub(crate) rejects_log: Repeats,
@@ -137,6 +140,7 @@ impl Shared {
             facts: Mutex::new(Rank::Facts, ()),
             rejects: Rejects::default(),
             senders: Senders::default(),
+            makers: Makers::default(),
             history: History::default(),
             rejects_log: Repeats::default(),
             failures_log: Repeats::default(),

@@ -25,6 +25,9 @@ import { format } from "../units";
 /** Names that are offered for one that is none. */
 const NEAREST_MAX = 6;
 
+/** Always the same, so that a graph without notes is not drawn anew for them. */
+const NO_NOTES: Note[] = [];
+
 const blank = (): Question => ({ language: "opentsdb", text: textOf(emptyForm()), isForm: true, isHidden: false });
 
 export function Explore({ params }: { params: URLSearchParams }) {
@@ -149,7 +152,7 @@ function Result({ found, explored, set }: { found: Outcomes; explored: Explored;
   const [cursor, setCursor] = useState<{ values: (number | null)[]; time: number } | null>(null);
   const [focus, setFocus] = useState<number | null>(null);
   const noted = useAsked(`${explored.database} ${found.span.start} ${found.span.end}`, (signal) => annotations(explored.database, found.span.start, found.span.end, signal));
-  const notes: Note[] = noted.answer?.annotations ?? [];
+  const notes: Note[] = noted.answer?.annotations ?? NO_NOTES;
   const answered = found.outcomes.filter(({ answer }) => answer);
   const count = answered.reduce((sum, { answer }) => sum + (answer?.series.length ?? 0), 0);
   const { lines: bare, unit, series: all } = useMemo(() => drawn(answered, explored.top), [found, explored.top]);

@@ -5,7 +5,7 @@ import { type Facts, type Help, cardinality, catalogue, facts, query, reporters 
 import { useAsked } from "../hooks";
 import { Chart } from "../parts/chart";
 import { Delete } from "../parts/delete";
-import { SeriesMakers } from "../parts/senders";
+import { SeriesMakers, who } from "../parts/senders";
 import { Empty, Failed, Loading, Tile } from "../parts/small";
 import { about, bodyOf, isPlainName } from "../question";
 import { isCounter, numbers, sharedLabels, title } from "../series";
@@ -236,14 +236,15 @@ function Reporters({ metric }: { metric: string }) {
       {found && found.series.length > 0 && (
         <div class="scroll" tabIndex={0} role="region" aria-label="Last samples">
           <table>
-            <thead><tr><th scope="col">Series</th><th scope="col">Last sample</th><th scope="col" class="number">Ago</th></tr></thead>
+            <thead><tr><th scope="col">Series</th><th scope="col">Last sample</th><th scope="col" class="number">Ago</th><th scope="col">Made by</th></tr></thead>
             <tbody>
-              {found.series.map(({ labels, last_ms }) => {
+              {found.series.map(({ labels, last_ms, made_by }) => {
                 const name = Object.entries(labels).map(([key, value]) => `${key}=${value}`).join(", ") || "no labels";
                 return (
                   <tr key={name}>
                     <td>{name}</td><td class="nowrap">{timeText(last_ms, "local")}</td>
                     <td class={`number ${now - last_ms > QUIET_MS ? "quiet" : ""}`}>{last_ms > now ? "ahead" : spanText(now - last_ms)}</td>
+                    <td class={made_by ? "nowrap" : "note"}>{made_by ? `${who(made_by)}, ${made_by.protocol}` : "not known"}</td>
                   </tr>
                 );
               })}

@@ -104,6 +104,7 @@ function panning(plot: uPlot, handlers: { current: Props }, shift: { ms: number 
 }
 
 function options(props: Props, width: number, handlers: { current: Props }): uPlot.Options {
+  const colors = Array.from({ length: COLORS }, (_, index) => style(`--c${index}`));
   const shift = { ms: 0 };
   const fill = props.isStacked ? "66" : "";
   const isLively = props.lines.length <= LINES_LIVELY_MAX;
@@ -129,7 +130,7 @@ function options(props: Props, width: number, handlers: { current: Props }): uPl
     },
     axes: [axis(BOTTOM, props), axis(LEFT, props)],
     series: [{}, ...props.lines.map((line, index) => {
-      const color = style(`--c${index % COLORS}`);
+      const color = colors[index % COLORS] ?? "";
       return {
         label: line.title, stroke: color, width: lineWidth, show: !line.isHidden, fill: fill ? color + fill : undefined,
         points: { show: line.times.length < 3, size: 5 },
@@ -214,6 +215,8 @@ function yRange(low: number | null, high: number | null, fromZero: boolean): [nu
 export function Chart(props: Props) {
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
+  /** What the plot shows: to be told that again would draw all of it once more. */
+  const shown = useRef<{ lines: Line[]; span: Span } | null>(null);
   const handlers = useRef(props);
   handlers.current = props;
   const shape = [
@@ -227,11 +230,14 @@ export function Chart(props: Props) {
     const make = () => {
       plot.current?.destroy();
       const { lines, isStacked = false } = handlers.current;
-      const made = new uPlot(options(handlers.current, element.clientWidth || 300, handlers), aligned(lines, isStacked), element);
-      plot.current = made;
+      plot.current = new uPlot(options(handlers.current, element.clientWidth || 300, handlers), aligned(lines, isStacked), element);
+      shown.current = { lines, span: handlers.current.span };
     };
     make();
-    const size = new ResizeObserver(() => plot.current?.setSize({ width: element.clientWidth, height: props.height }));
+    // It tells the size at once, too, which is no reason to draw again.
+    const size = new ResizeObserver(() => {
+      if (plot.current?.width !== element.clientWidth) plot.current?.setSize({ width: element.clientWidth, height: props.height });
+    });
     size.observe(element);
     const dark = matchMedia("(prefers-color-scheme: dark)");
     dark.addEventListener("change", make);
@@ -245,13 +251,19 @@ export function Chart(props: Props) {
     };
   }, [shape]);
   useEffect(() => {
+    const { lines, span } = shown.current ?? {};
+    if (lines === props.lines && span?.start === props.span.start && span.end === props.span.end) return;
     plot.current?.setData(aligned(props.lines, Boolean(props.isStacked)));
+    shown.current = { lines: props.lines, span: props.span };
   }, [props.lines, props.span.start, props.span.end]);
+  // A plot that was just made has drawn its notes, and brings no line forward.
+  const isOld = useRef(false);
   useEffect(() => {
-    plot.current?.redraw(false);
+    if (isOld.current) plot.current?.redraw(false);
   }, [props.notes]);
   useEffect(() => {
-    plot.current?.setSeries(props.focus === null || props.focus === undefined ? null : props.focus + 1, { focus: true });
+    if (isOld.current) plot.current?.setSeries(props.focus === null || props.focus === undefined ? null : props.focus + 1, { focus: true });
+    isOld.current = true;
   }, [props.focus]);
   return <div class="chart" ref={box} role="img" aria-label={props.label} />;
 }

@@ -3,7 +3,6 @@
 
 import type { Took, TreeNode } from "../api";
 import type { Outcome } from "../asking";
-import { type Question, formOf } from "../question";
 import { format } from "../units";
 
 interface Props {
@@ -21,7 +20,7 @@ export interface Step {
 
 const text = (value: unknown) => (typeof value === "string" ? value : typeof value === "number" ? String(value) : "");
 
-const CHILDREN = ["param", "lhs", "rhs", "expr", "args"];
+const CHILDREN = ["param", "lhs", "rhs", "expr", "args", "steps"];
 
 interface Matcher {
   name: string;
@@ -40,6 +39,7 @@ const millis = (value: unknown) => format(Number(value ?? 0) / 1000, "seconds");
 function told(node: TreeNode): [string, string] {
   const grouping = (node["grouping"] as string[] | undefined ?? []).join(", ");
   switch (node.type) {
+    case "step": return [text(node["what"]), text(node["detail"])];
     case "aggregation": return [text(node["op"]), grouping ? `${node["without"] ? "without" : "by"} (${grouping})` : "of all series"];
     case "call": return [text((node["func"] as { name?: string } | undefined)?.name), ""];
     case "binaryExpr": return [text(node["op"]), "of two sides"];
@@ -53,7 +53,7 @@ function told(node: TreeNode): [string, string] {
   }
 }
 
-/** An expression of PromQL as steps, the outermost first. */
+/** A tree as steps, the outermost first. */
 export function stepsOf(node: TreeNode, depth = 0): Step[] {
   const below = CHILDREN.flatMap((name) => node[name] ?? []).flat() as TreeNode[];
   // Parentheses do nothing.
@@ -63,20 +63,6 @@ export function stepsOf(node: TreeNode, depth = 0): Step[] {
   return [own, ...below.flatMap((child) => stepsOf(child, depth + 1))];
 }
 
-/** A question of another language as steps, as far as its text tells. */
-export function stepsOfText({ language, text: asked }: Question): Step[] {
-  const form = language === "opentsdb" ? formOf(asked) : null;
-  if (!form) return [{ depth: 0, what: "answer", detail: asked }];
-  const splits = form.filters.filter((filter) => filter.splits).map(({ label }) => label).join(", ");
-  const filters = form.filters.map(({ label, pattern }) => `${label}=${pattern}`).join(", ");
-  const steps: [string, string][] = [];
-  if (form.aggregator !== "none") steps.push([form.aggregator, splits ? `by ${splits}` : "of all series"]);
-  if (form.rate) steps.push(["rate", form.rate === "counter" ? "of a counter, over restarts" : "change a second"]);
-  if (form.window) steps.push(["downsample", `${form.fold} of each ${form.window === "$step" ? "step" : form.window}`]);
-  steps.push(["read", `${form.metric}${filters ? `{${filters}}` : ""}`]);
-  return steps.map(([what, detail], depth) => ({ depth, what, detail }));
-}
-
 export function Explain({ asked, tookMs }: Props) {
   const answered = asked.flatMap(({ question, answer }, index) => (answer ? [{ question, index, answer }] : []));
   return (
@@ -84,7 +70,7 @@ export function Explain({ asked, tookMs }: Props) {
       <summary>Explain: how it was answered, and what that cost</summary>
       <ul>
         {answered.map(({ question, index, answer: { figures, tree } }) => {
-          const steps = tree ? stepsOf(tree) : stepsOfText(question);
+          const steps = tree ? stepsOf(tree) : [];
           const blocks = figures.blocks_read + figures.blocks_summed;
           return (
             <li key={index}>

@@ -3,6 +3,7 @@
 import { useMemo } from "preact/hooks";
 import { type Series, newest, sharedLabels, title } from "../series";
 import { type Zone, nanoText, timeText } from "../time";
+import { who } from "./senders";
 
 /** Rows that are put on the page. */
 const ROWS_MAX = 1000;
@@ -11,10 +12,11 @@ export function Samples({ all, zone }: { all: Series[]; zone: Zone }) {
   const rows = useMemo(() => newest(all, ROWS_MAX), [all]);
   const shared = useMemo(() => sharedLabels(all), [all]);
   const isFull = rows.length === ROWS_MAX;
+  const isTold = all.some(({ made_by }) => made_by);
   return (
     <div class="scroll tall" tabIndex={0} role="region" aria-label="Samples">
       <table>
-        <thead><tr><th scope="col">Time</th><th scope="col">Series</th><th scope="col">Kind</th><th scope="col" class="number">Value</th></tr></thead>
+        <thead><tr><th scope="col">Time</th><th scope="col">Series</th><th scope="col">Kind</th><th scope="col" class="number">Value</th>{isTold && <th scope="col">Series made by</th>}</tr></thead>
         <tbody>
           {rows.map(({ series, index }, row) => {
             const value = series.values[index];
@@ -24,6 +26,7 @@ export function Samples({ all, zone }: { all: Series[]; zone: Zone }) {
                 <td class="nowrap">{nanos ? nanoText(nanos, zone) : timeText(series.times[index] ?? 0, zone)}</td>
                 <td>{title(series, shared)}</td><td>{series.kinds?.[index] ?? series.kind}</td>
                 <td class="number">{value === null || value === undefined ? "–" : String(value)}</td>
+                {isTold && <td>{series.made_by ? <span title={`The first sample came ${timeText(series.made_by.at_ms, zone)}`}>{who(series.made_by)}, {series.made_by.protocol}</span> : <span class="note">not known</span>}</td>}
               </tr>
             );
           })}

@@ -1,8 +1,9 @@
 // Who sends it: by protocol and address, ranked by what one looks for.
 
 import { useState } from "preact/hooks";
-import { type Sender, senders } from "../api";
+import { senders } from "../api";
 import { useAsked } from "../hooks";
+import type { Maker } from "../series";
 import { agoText } from "../time";
 import { format } from "../units";
 import { Empty, Failed, Loading } from "./small";
@@ -14,7 +15,7 @@ type Rank = "samples" | "series" | "refused";
 const WHO = { itself: "this server", others: "others, not told apart any more" };
 
 /** A sender's address, or what it is instead of one. */
-const who = (sender: Sender) => (sender.from === "address" ? sender.address ?? "" : WHO[sender.from]);
+export const who = (sender: Pick<Maker, "from" | "address">) => (sender.from === "address" ? sender.address ?? "" : WHO[sender.from]);
 
 export function Senders() {
   const [by, setBy] = useState<Rank>("samples");

@@ -22,6 +22,7 @@ mod senders;
 mod series;
 mod settings;
 mod status;
+mod steps;
 
 use super::{Call, Reply, body, means_preview, namespace, not_read, status_of_missing, store};
 use crate::http::routes::Right;

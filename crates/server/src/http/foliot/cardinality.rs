@@ -1,27 +1,23 @@
 //! `cardinality`: which names most series are due to.
 
-use super::catalogue::{metric, selector};
+use super::catalogue::selector;
 use super::{bad, limit, place, refuse_failure};
 use crate::http::{Call, Reply, accepts_gzip, reply};
 use crate::query::{self, Failure, Job, Title, Work};
 use crate::shared::Shared;
-use foliot_engine::Snapshot;
+use foliot_engine::{Counted, Ranks, Snapshot};
 use foliot_exec::{Error, Meter, Query, Ran};
 use foliot_model::{NANOS_PER_MILLI, Samples, Selector, TimeRange};
 use foliot_proto_opentsdb::Params;
 use serde_json::{Value, json};
-use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Entries of each list.
 const ENTRIES_MAX: usize = 1_000;
 const ENTRIES_USUAL: usize = 20;
 
-/// Series whose names are read at once, between looks at the clock.
+/// Series that are counted between looks at the clock.
 const SERIES_AT_ONCE: usize = 4_096;
-
-/// What a name weighs that is counted, by estimate.
-const NAME_BYTES: usize = 128;
 
 pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
     let (_, namespace) = place(shared, &call)?;
@@ -32,9 +28,8 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
     let gzip = accepts_gzip(&call.headers);
     let title = Title::new("cardinality", call.database(shared));
     let job = Job::new(call.who.clone(), Some(title), move |work| {
-        let mut counts = Counts::default();
-        count(&mut counts, &selector, range, work)?;
-        work.write(counts.show(limit).to_string().as_bytes())?;
+        let ranks = count(&selector, range, limit, work)?;
+        work.write(show(&ranks).to_string().as_bytes())?;
         Ok(Ran::default())
     });
     query::answer(shared, reply::JSON, gzip, job).await.map_err(|failure| refuse_failure(&failure))
@@ -59,38 +54,29 @@ fn range(params: &Params) -> Result<TimeRange, Reply> {
 }
 
 fn count(
-    counts: &mut Counts,
     selector: &Selector,
     range: TimeRange,
+    limit: usize,
     work: &mut Work<'_>,
-) -> Result<(), Failure> {
+) -> Result<Ranks, Failure> {
     let (meter, snapshot) = (work.meter(), work.snapshot);
     let query = Query { snapshot, meter: meter.clone() };
-    let (mut ids, mut names) = (meter.open(), meter.open());
+    let (mut ids, mut counts) = (meter.open(), meter.open());
     let sids = foliot_exec::selected(&query, selector, range, &mut ids)?;
+    counts.resize(snapshot.census_bytes())?;
+    let mut census = snapshot.census(selector.namespace);
     let mut scan = (range != TimeRange::ALL).then(|| Reporting::within(range));
     for chunk in sids.chunks(SERIES_AT_ONCE) {
         meter.check(0)?;
-        let chunk = match &mut scan {
+        let counted = match &mut scan {
             // An index knows only which series may have samples.
-            Some(reporting) => reporting.of(snapshot, chunk, &meter)?,
-            None => chunk.to_vec(),
+            Some(reporting) => snapshot.count(&reporting.of(snapshot, chunk, &meter)?, &mut census),
+            None => snapshot.count(chunk, &mut census),
         };
-        snapshot
-            .identities(&chunk, &mut |_, identity| {
-                counts.series += 1;
-                let name = metric(&identity.measurement, &identity.field);
-                *counts.metrics.entry(name).or_default() += 1;
-                for label in &identity.labels {
-                    let counted = counts.labels.entry(label.name.clone()).or_default();
-                    counted.series += 1;
-                    *counted.values.entry(label.value.clone()).or_default() += 1;
-                }
-            })
-            .map_err(Error::from)?;
-        names.resize(counts.names() * NAME_BYTES)?;
+        counted.map_err(Error::from)?;
+        counts.resize(census.memory_bytes())?;
     }
-    Ok(())
+    Ok(snapshot.ranks(census, limit))
 }
 
 /// Tells series that have samples in a range from those that only might.
@@ -118,59 +104,16 @@ impl Reporting {
     }
 }
 
-#[derive(Default)]
-struct Counts {
-    series: u64,
-    metrics: HashMap<String, u64>,
-    labels: HashMap<Arc<str>, Counted>,
-}
-
-/// What a label makes.
-#[derive(Default)]
-struct Counted {
-    series: u64,
-    /// Series by value.
-    values: HashMap<Arc<str>, u64>,
-}
-
-impl Counts {
-    /// Names that are held.
-    fn names(&self) -> usize {
-        let values: usize = self.labels.values().map(|counted| counted.values.len()).sum();
-        self.metrics.len() + values
-    }
-
-    fn show(&self, limit: usize) -> Value {
-        let mut metrics: Vec<_> = self.metrics.iter().collect();
-        metrics.sort_unstable_by(|(a, x), (b, y)| y.cmp(x).then_with(|| a.cmp(b)));
-        let mut labels: Vec<_> = self.labels.iter().collect();
-        labels.sort_unstable_by(|(a, x), (b, y)| {
-            y.values.len().cmp(&x.values.len()).then_with(|| a.cmp(b))
-        });
-        let mut pairs: Vec<(u64, &Arc<str>, &Arc<str>)> = self
-            .labels
-            .iter()
-            .flat_map(|(name, counted)| {
-                counted.values.iter().map(move |(value, series)| (*series, name, value))
-            })
-            .collect();
-        pairs.sort_unstable_by(|a, b| b.0.cmp(&a.0).then_with(|| (a.1, a.2).cmp(&(b.1, b.2))));
-        let pair = |(series, name, value): (u64, &Arc<str>, &Arc<str>)| json!({"name": &**name, "value": &**value, "series": series});
-        let metric = |(name, series): (&String, &u64)| json!({"name": name, "series": series});
-        let label = |(name, counted): (&Arc<str>, &Counted)| {
-            json!({
-                "name": &**name,
-                "values": counted.values.len(),
-                "series": counted.series,
-            })
-        };
-        json!({
-            "series": self.series,
-            "metrics_total": self.metrics.len(),
-            "labels_total": self.labels.len(),
-            "metrics": metrics.into_iter().take(limit).map(metric).collect::<Vec<_>>(),
-            "pairs": pairs.into_iter().take(limit).map(pair).collect::<Vec<_>>(),
-            "labels": labels.into_iter().take(limit).map(label).collect::<Vec<_>>(),
-        })
-    }
+fn show(ranks: &Ranks) -> Value {
+    let metric = |(name, series): &(String, u64)| json!({"name": name, "series": series});
+    let label = |(name, counted): &(String, Counted)| json!({"name": name, "values": counted.values, "series": counted.series});
+    let pair = |([name, value], series): &([String; 2], u64)| json!({"name": name, "value": value, "series": series});
+    json!({
+        "series": ranks.series,
+        "metrics_total": ranks.metrics_total,
+        "labels_total": ranks.labels_total,
+        "metrics": ranks.metrics.iter().map(metric).collect::<Vec<_>>(),
+        "labels": ranks.labels.iter().map(label).collect::<Vec<_>>(),
+        "pairs": ranks.pairs.iter().map(pair).collect::<Vec<_>>(),
+    })
 }

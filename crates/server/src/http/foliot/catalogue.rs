@@ -7,7 +7,7 @@ use crate::limits::Limit;
 use crate::query::{self, Job, Title};
 use crate::shared::Shared;
 use foliot_access::Need;
-use foliot_exec::{Error, Query, Ran};
+use foliot_exec::{Charge, Error, Query, Ran};
 use foliot_model::{DEFAULT_FIELD, Kind, Name, NamespaceId, Selector, Test, TimeRange};
 use foliot_plan::{Listing, What};
 use foliot_proto_opentsdb::{Params, Request, any_series};
@@ -26,8 +26,8 @@ const NAMES_USUAL: usize = 100;
 /// Series that are looked at for the metrics that came last.
 const SERIES_NEWEST_MAX: usize = 16_384;
 
-/// Series of which the names are read at once.
-const SERIES_AT_ONCE: usize = 256;
+/// Series that are looked at together.
+const SERIES_AT_ONCE: usize = 4_096;
 
 /// What is wanted of the catalogue.
 enum Wanted {
@@ -178,28 +178,60 @@ fn list(
 
 /// The metrics whose series were registered last, newest first.
 fn newest(query: &Query<'_>, selector: &Selector, limit: usize) -> Result<Value, Error> {
+    let mut newest = Newest { limit, seen: BTreeSet::new(), names: Vec::new(), looked_at: 0 };
     let mut charge = query.meter.open();
-    let sids = foliot_exec::selected(query, selector, TimeRange::ALL, &mut charge)?;
-    let (mut seen, mut names) = (BTreeSet::new(), Vec::new());
-    let last = sids.len().saturating_sub(SERIES_NEWEST_MAX);
-    for chunk in sids.get(last..).unwrap_or_default().rchunks(SERIES_AT_ONCE) {
-        query.meter.check(0)?;
-        let mut of_chunk = Vec::with_capacity(chunk.len());
-        query.snapshot.identities(chunk, &mut |sid, identity| {
-            of_chunk.push((sid, metric(&identity.measurement, &identity.field)));
-        })?;
-        of_chunk.sort_unstable_by_key(|(sid, _)| std::cmp::Reverse(*sid));
-        for (_, name) in of_chunk {
-            if names.len() < limit && seen.insert(name.clone()) {
-                charge.add(2 * name.len())?;
-                names.push(name);
+    for ids in query.snapshot.ids_known() {
+        let starts = ids.clone().rev().step_by(SERIES_AT_ONCE);
+        for last in starts {
+            let first = ids.start.max(last.saturating_sub(SERIES_AT_ONCE as u32 - 1));
+            if newest.is_done() {
+                break;
             }
-        }
-        if names.len() >= limit {
-            break;
+            // Most ids may be those of other databases.
+            let only = Some((first..=last).collect());
+            let some = Selector { only, ..selector.clone() };
+            newest.look(query, &some, &mut charge)?;
         }
     }
-    Ok(names_json(&names, true))
+    Ok(names_json(&newest.names, true))
+}
+
+/// Metrics in the order in which they are met, newest first.
+struct Newest {
+    limit: usize,
+    seen: BTreeSet<String>,
+    names: Vec<String>,
+    /// Series whose names were looked at.
+    looked_at: usize,
+}
+
+impl Newest {
+    fn is_done(&self) -> bool {
+        self.names.len() >= self.limit || self.looked_at >= SERIES_NEWEST_MAX
+    }
+
+    fn look(
+        &mut self,
+        query: &Query<'_>,
+        some: &Selector,
+        charge: &mut Charge<'_>,
+    ) -> Result<(), Error> {
+        query.meter.check(0)?;
+        let sids = foliot_exec::selected(query, some, TimeRange::ALL, &mut query.meter.open())?;
+        self.looked_at += sids.len();
+        let mut found = Vec::with_capacity(sids.len());
+        query.snapshot.identities(&sids, &mut |sid, identity| {
+            found.push((sid, metric(&identity.measurement, &identity.field)));
+        })?;
+        found.sort_unstable_by_key(|(sid, _)| std::cmp::Reverse(*sid));
+        for (_, name) in found {
+            if self.names.len() < self.limit && self.seen.insert(name.clone()) {
+                charge.add(2 * name.len())?;
+                self.names.push(name);
+            }
+        }
+        Ok(())
+    }
 }
 
 /// A measurement with one of its fields, as a metric.

@@ -2,6 +2,8 @@
 //! end, because its columns are written one after another, and then goes out.
 
 use super::catalogue::kind_name;
+use super::series::made_by;
+use crate::makers::Makers;
 use crate::query::Failure;
 use foliot_engine::Reads;
 use foliot_exec::Ran;
@@ -12,6 +14,7 @@ use foliot_model::{
 use foliot_plan::grid::MEASUREMENT;
 use hyper::StatusCode;
 use serde_json::json;
+use std::fmt::Write as _;
 use std::io::Write as _;
 use std::sync::Arc;
 
@@ -56,8 +59,10 @@ pub(super) struct Told<'a> {
 }
 
 /// Writes an answer.
-pub(super) struct Encoder {
+pub(super) struct Encoder<'a> {
     unit: Unit,
+    /// Knows who made series, where that is told.
+    makers: Option<&'a Makers>,
     /// Bytes that open series may hold.
     bytes_max: u64,
     is_begun: bool,
@@ -67,10 +72,10 @@ pub(super) struct Encoder {
     tables: Option<(Arc<TableHead>, Vec<Column>)>,
 }
 
-impl Encoder {
-    pub(super) fn new(unit: Unit, bytes_max: u64) -> Self {
+impl<'a> Encoder<'a> {
+    pub(super) fn new(unit: Unit, makers: Option<&'a Makers>, bytes_max: u64) -> Self {
         let (is_begun, samples, series) = (false, 0, 0);
-        Self { unit, bytes_max, is_begun, samples, series, frames: None, tables: None }
+        Self { unit, makers, bytes_max, is_begun, samples, series, frames: None, tables: None }
     }
 
     /// Appends a frame of a series that is called `name`.
@@ -86,8 +91,14 @@ impl Encoder {
             self.close(out);
             let labels = pairs(&frame.head.labels);
             let varying = frame.head.varying.iter().map(|name| &**name).collect();
-            let column = Column::new(describe(name, "", labels, varying));
-            self.frames = Some((frame.head.clone(), column));
+            let mut text = describe(name, "", labels, varying);
+            if let (Some(makers), [sid]) = (self.makers, frame.head.members.as_slice())
+                && let Some(maker) = makers.of(*sid)
+            {
+                // Writing to memory cannot fail.
+                let _ = write!(text, ",\"made_by\":{}", made_by(maker));
+            }
+            self.frames = Some((frame.head.clone(), Column::new(text)));
         }
         if let Some((_, column)) = &mut self.frames {
             for (time_ns, value) in frame.samples.iter() {
@@ -322,9 +333,9 @@ mod tests {
     use super::*;
     use foliot_model::{Label, Samples, Values};
 
-    fn answer(feed: impl FnOnce(&mut Encoder, &mut Vec<u8>)) -> serde_json::Value {
+    fn answer(feed: impl FnOnce(&mut Encoder<'_>, &mut Vec<u8>)) -> serde_json::Value {
         let mut out = Vec::new();
-        let mut encoder = Encoder::new(Unit::Nanos, 1 << 20);
+        let mut encoder = Encoder::new(Unit::Nanos, None, 1 << 20);
         feed(&mut encoder, &mut out);
         let (ran, reads) = (&Ran::default(), Reads::default());
         encoder.finish(&Told { ran, reads, took_ms: 0.0, notes: &[], tree: None }, &mut out);
@@ -403,7 +414,7 @@ mod tests {
         assert_eq!(answer(|_, _| {})["series"], json!([]));
         let samples = Samples { times_ns: vec![0; 99], values: Values::Float(vec![0.5; 99]) };
         let frame = Frame { head: Arc::default(), samples, is_last: true };
-        let mut encoder = Encoder::new(Unit::Millis, 50);
+        let mut encoder = Encoder::new(Unit::Millis, None, 50);
         let failure = encoder.frame(&frame, "m", &mut Vec::new()).unwrap_err();
         assert!(failure.message.contains("limits.query_memory_bytes"), "{}", failure.message);
     }

@@ -87,7 +87,7 @@ impl PromQl {
     /// What stopped the query.
     pub(super) fn run(
         &self,
-        encoder: &mut Encoder,
+        encoder: &mut Encoder<'_>,
         work: &mut Work<'_>,
     ) -> Result<(Ran, Said), Failure> {
         let steps = self.span.steps();

@@ -5,6 +5,7 @@
 
 use super::encode::{Encoder, Told, Unit};
 use super::promql::{PromQl, Said};
+use super::steps;
 use super::{bad, place, refuse, refuse_at, refuse_failure};
 use crate::http::influx::{may_ask, plan_for};
 use crate::http::opentsdb::Scope;
@@ -12,7 +13,7 @@ use crate::http::{Call, Reply, accepts_gzip, body, named_database, reply};
 use crate::metrics::now_ns;
 use crate::query::{self, Failure, Job, Reading, Stopped, Title, Work};
 use crate::shared::Shared;
-use foliot_access::Principal;
+use foliot_access::{Need, Principal};
 use foliot_exec::Ran;
 use foliot_model::{NANOS_PER_MILLI, NamespaceId};
 use foliot_proto_influx::influxql::{Parameter, Parameters, Select, Statement, parse};
@@ -59,9 +60,12 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
             Language::PromQl => Question::PromQl(Box::new(asked.promql(namespace)?)),
         })
     })?;
-    let (unit, shared_by_job) = (asked.unit, shared.clone());
+    // Addresses are what operators see.
+    let names_makers = asked.names_makers && who.may(Need::Operate);
+    let form = Form { unit: asked.unit, explains: asked.explains, names_makers };
+    let shared_by_job = shared.clone();
     let title = Title::new(&asked.listed(), database);
-    let job = Job::new(who, Some(title), move |work| run(&shared_by_job, &question, unit, work));
+    let job = Job::new(who, Some(title), move |work| run(&shared_by_job, &question, &form, work));
     let job = reading.then(job.that_reads(true));
     query::answer(shared, reply::JSON, gzip, job).await.map_err(|failure| refuse_failure(&failure))
 }
@@ -80,14 +84,25 @@ enum Question {
     PromQl(Box<PromQl>),
 }
 
+/// What an answer looks like.
+struct Form {
+    unit: Unit,
+    explains: bool,
+    names_makers: bool,
+}
+
 fn run(
     shared: &Shared,
     question: &Question,
-    unit: Unit,
+    form: &Form,
     work: &mut Work<'_>,
 ) -> Result<Ran, Failure> {
     let began = Instant::now();
-    let mut encoder = Encoder::new(unit, work.meter().limits().memory_bytes);
+    if form.explains {
+        work.meter().explain();
+    }
+    let makers = form.names_makers.then_some(&shared.makers);
+    let mut encoder = Encoder::new(form.unit, makers, work.meter().limits().memory_bytes);
     let mut said = Said::default();
     let ran = match question {
         Question::OpenTsdb(request, scope) => {
@@ -115,6 +130,8 @@ fn run(
         }
     };
     let took_ms = began.elapsed().as_secs_f64() * 1000.0;
+    // An expression of PromQL says better than its operators what it asks for.
+    said.tree = said.tree.or_else(|| steps::tree(&work.meter().explained()));
     let reads = work.snapshot.reads();
     let Said { notes, tree } = &said;
     let told = Told { ran: &ran, reads, took_ms, notes, tree: tree.as_ref() };
@@ -126,7 +143,7 @@ fn run_select(
     shared: &Shared,
     select: &Select,
     place: (&str, Option<&str>),
-    encoder: &mut Encoder,
+    encoder: &mut Encoder<'_>,
     work: &mut Work<'_>,
 ) -> Result<Ran, Failure> {
     let snapshot = work.snapshot;
@@ -151,11 +168,13 @@ struct Asked {
     unit: Unit,
     /// Whether the answer tells how the question was read.
     explains: bool,
+    /// Whether the answer tells who made the series.
+    names_makers: bool,
 }
 
 /// What a question may say.
-const MEMBERS: [&str; 8] =
-    ["language", "text", "query", "start_ms", "end_ms", "step_ms", "unit", "explain"];
+const MEMBERS: [&str; 9] =
+    ["language", "text", "query", "start_ms", "end_ms", "step_ms", "unit", "explain", "makers"];
 
 impl Asked {
     fn parse(body: &[u8]) -> Result<Self, Reply> {
@@ -199,17 +218,18 @@ impl Asked {
         let unit = text_of("unit")?;
         let unit = Unit::parse(unit.as_deref().unwrap_or("ms"));
         let unit = unit.ok_or_else(|| bad("unit: must be s, ms or ns"))?;
-        let explains = match body.get("explain") {
-            None | Some(Value::Null) => false,
-            Some(Value::Bool(explains)) => *explains,
-            Some(_) => return Err(bad("explain: must be true or false")),
+        let wish = |name: &str| match body.get(name) {
+            None | Some(Value::Null) => Ok(false),
+            Some(Value::Bool(wish)) => Ok(*wish),
+            Some(_) => Err(bad(&format!("{name}: must be true or false"))),
         };
+        let (explains, names_makers) = (wish("explain")?, wish("makers")?);
         let text = text_of("text")?;
         let parts = body.get("query").filter(|parts| !parts.is_null()).cloned();
         if text.is_some() == parts.is_some() {
             return Err(bad("text: give the question as text, or by its parts in query"));
         }
-        Ok(Self { language, text, parts, start_ms, end_ms, step_ms, unit, explains })
+        Ok(Self { language, text, parts, start_ms, end_ms, step_ms, unit, explains, names_makers })
     }
 
     /// What the question is listed as while it runs.
@@ -228,7 +248,8 @@ impl Asked {
         let (query, body) = match (&self.text, &self.parts) {
             (Some(text), _) => {
                 let m = escape(&text.replace("$step", &step));
-                (format!("start={start}&end={end}&ms=true&m={m}"), String::new())
+                let tsuids = if self.names_makers { "&show_tsuids=true" } else { "" };
+                (format!("start={start}&end={end}&ms=true{tsuids}&m={m}"), String::new())
             }
             (None, parts) => {
                 let mut parts = parts.clone().unwrap_or_default();
@@ -236,8 +257,13 @@ impl Asked {
                     *window = window.replace("$step", &step);
                 }
                 let queries = json!([parts]);
-                let body =
-                    json!({"start": start, "end": end, "msResolution": true, "queries": queries});
+                let body = json!({
+                    "start": start,
+                    "end": end,
+                    "msResolution": true,
+                    "showTSUIDs": self.names_makers,
+                    "queries": queries,
+                });
                 (String::new(), body.to_string())
             }
         };

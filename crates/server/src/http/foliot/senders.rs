@@ -27,11 +27,7 @@ pub(super) fn list(shared: &Shared, call: &Call) -> Result<Reply, Reply> {
     all.sort_by_key(|(way, _, sent)| (Reverse(rank(sent)), *way));
     let total = all.len();
     let row = |(protocol, from, sent): (&str, From, Sent)| {
-        let (address, from) = match from {
-            From::Address(address) => (Some(address.to_string()), "address"),
-            From::Itself => (None, "itself"),
-            From::Others => (None, "others"),
-        };
+        let (from, address) = from.told();
         json!({
             "protocol": protocol,
             "from": from,

@@ -3,8 +3,10 @@
 use super::catalogue::selector;
 use super::{bad, limit, place, refuse_failure};
 use crate::http::{Call, Reply, accepts_gzip, reply};
+use crate::makers::{Maker, Makers};
 use crate::query::{self, Failure, Job, Title, Work};
 use crate::shared::Shared;
+use foliot_access::Need;
 use foliot_exec::{Error, Query, Ran};
 use foliot_model::{NANOS_PER_MILLI, Selector, TimeRange};
 use foliot_proto_opentsdb::Params;
@@ -36,15 +38,22 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
     let selector = selector(&params, namespace);
     let gzip = accepts_gzip(&call.headers);
     let title = Title::new(&format!("series {}", call.query), call.database(shared));
+    // Addresses are what operators see.
+    let makers = call.who.may(Need::Operate).then(|| shared.clone());
     let job = Job::new(call.who.clone(), Some(title), move |work| {
-        let listed = list(&selector, limit, work)?;
+        let listed = list(makers.as_ref().map(|shared| &shared.makers), &selector, limit, work)?;
         work.write(listed.to_string().as_bytes())?;
         Ok(Ran::default())
     });
     query::answer(shared, reply::JSON, gzip, job).await.map_err(|failure| refuse_failure(&failure))
 }
 
-fn list(selector: &Selector, limit: usize, work: &mut Work<'_>) -> Result<Value, Failure> {
+fn list(
+    makers: Option<&Makers>,
+    selector: &Selector,
+    limit: usize,
+    work: &mut Work<'_>,
+) -> Result<Value, Failure> {
     let (meter, snapshot) = (work.meter(), work.snapshot);
     let query = Query { snapshot, meter: meter.clone() };
     let (mut ids, mut held) = (meter.open(), meter.open());
@@ -66,7 +75,7 @@ fn list(selector: &Selector, limit: usize, work: &mut Work<'_>) -> Result<Value,
     found.sort_unstable();
     found.truncate(limit);
     let wanted: BTreeMap<u32, i64> = found.iter().map(|(time_ns, sid)| (*sid, *time_ns)).collect();
-    let mut rows = Vec::with_capacity(found.len());
+    let mut rows: Vec<(i64, String, Value)> = Vec::with_capacity(found.len());
     let sids: Vec<u32> = wanted.keys().copied().collect();
     for chunk in sids.chunks(SERIES_AT_ONCE) {
         meter.check(0)?;
@@ -78,15 +87,25 @@ fn list(selector: &Selector, limit: usize, work: &mut Work<'_>) -> Result<Value,
                     .map(|label| (label.name.to_string(), json!(&*label.value)))
                     .collect();
                 let metric = super::catalogue::metric(&identity.measurement, &identity.field);
-                rows.push((wanted.get(&sid).copied().unwrap_or_default(), metric, labels));
+                let last_ns = wanted.get(&sid).copied().unwrap_or_default();
+                let last_ms = last_ns.div_euclid(NANOS_PER_MILLI);
+                let made_by = makers.and_then(|makers| makers.of(sid)).map(made_by);
+                let row = json!({"metric": &metric, "labels": labels, "last_ms": last_ms, "made_by": made_by});
+                rows.push((last_ns, metric, row));
             })
             .map_err(Error::from)?;
     }
     rows.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| a.1.cmp(&b.1)));
-    let row = |(last_ns, metric, labels): (i64, String, Map<String, Value>)| json!({"metric": metric, "labels": labels, "last_ms": last_ns.div_euclid(NANOS_PER_MILLI)});
     Ok(json!({
         "total": with_samples,
         "is_whole": total == looked_at.len() && with_samples <= limit,
-        "series": rows.into_iter().map(row).collect::<Vec<_>>(),
+        "series": rows.into_iter().map(|(_, _, row)| row).collect::<Vec<_>>(),
     }))
+}
+
+/// Who made a series, in the words of this API.
+pub(super) fn made_by(maker: Maker) -> Value {
+    let (from, address) = maker.from.told();
+    let at_ms = maker.at_ns.div_euclid(NANOS_PER_MILLI);
+    json!({"protocol": maker.way, "from": from, "address": address, "at_ms": at_ms})
 }
