@@ -10,6 +10,7 @@
 
 mod batch;
 mod counts;
+mod edits;
 mod frame;
 mod histogram;
 mod key;
@@ -25,6 +26,7 @@ mod value;
 
 pub use batch::{Batch, BatchBuffers, Reject, Row, Shape, Span};
 pub use counts::{Counts, Figure};
+pub use edits::edits;
 pub use frame::{Frame, SeriesHead};
 pub use histogram::{Bucket, Fault, Histogram, Interval, Resets};
 pub use key::{KeyError, KeyHasher, KeyParts, KeySecret, KeySyntax, ParseField, ParseKey};

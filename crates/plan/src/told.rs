@@ -60,6 +60,15 @@ impl Series {
             Self::Each(of) => Told::new("change", changed(of.function)),
             Self::Quotient(_) => Told::new("divide", "sums by counts"),
             Self::Joined(of) => Told::new("calculate", format!("with {} sets", of.inputs.len())),
+            Self::Counted(of) => {
+                let counts = if of.has_counts { ", counts" } else { "" };
+                let what = format!("{} percentiles{counts}", of.percentiles.len());
+                match &of.grouping {
+                    Grouping::All => Told::new(what, "of all series"),
+                    Grouping::Each => Told::new(what, "of each series"),
+                    Grouping::By { names, .. } => Told::new(what, by(names)),
+                }
+            }
             Self::Named(of) => Told::new("name", &*of.name),
             Self::Ranked(of) => {
                 let end = if of.is_top { "highest" } else { "lowest" };
