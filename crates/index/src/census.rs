@@ -16,8 +16,8 @@ use std::sync::Arc;
 /// Series that are counted under one hold of the names: some hundred microseconds.
 const SERIES_AT_ONCE: usize = 4_096;
 
-/// Pairs that are looked at under one hold.
-const PAIRS_AT_ONCE: usize = 1 << 14;
+/// Columns or pairs that are looked at under one hold.
+const NAMES_AT_ONCE: usize = 1 << 14;
 
 /// What a name weighs that is counted by itself, by estimate.
 const NAME_BYTES: usize = 128;
@@ -114,12 +114,12 @@ impl Registry {
 
     /// The names that most series are due to, at most `limit` of each sort.
     pub fn ranks(&self, mut census: Census, limit: usize) -> Ranks {
-        let pairs_unknown = census.settle(&self.names().read());
-        let (metrics_total, metrics) = census.metrics(&self.names().read(), limit);
+        let pairs_unknown = census.settle(self);
+        let (metrics_total, metrics) = census.metrics(self, limit);
         let mut labels: Vec<Counted> = Vec::new();
         let mut first = First::new(limit);
         let mut at = 0;
-        for pairs in census.pairs.chunks(PAIRS_AT_ONCE) {
+        for pairs in census.pairs.chunks(NAMES_AT_ONCE) {
             let names = self.names().read();
             for (&series, pair) in pairs.iter().zip(at..).filter(|(series, _)| **series > 0) {
                 let Some([_, label, _]) = names.pair(pair) else { continue };
@@ -186,17 +186,21 @@ impl Census {
 
     /// Counts what was spelled with what the open epoch calls the same, and returns the pairs that
     /// it does not know.
-    fn settle(&mut self, names: &Names) -> Vec<(Pair, u64)> {
-        let find = |kind, text: &str| names.symbols(kind).find(text.as_bytes());
+    fn settle(&mut self, registry: &Registry) -> Vec<(Pair, u64)> {
         let mut unknown = Vec::new();
-        for ((label, value), series) in std::mem::take(&mut self.pairs_spelled) {
-            let numbers = find(SymbolKind::LabelName, &label)
-                .zip(find(SymbolKind::LabelValue, &value))
-                .and_then(|(label, value)| names.pairs().find([self.namespace, label, value]));
-            let count = numbers.and_then(|pair| self.pairs.get_mut(pair as usize));
-            match count {
-                Some(count) => *count = count.saturating_add(series as u32),
-                None => unknown.push(((label, value), series)),
+        let mut spelled = std::mem::take(&mut self.pairs_spelled).into_iter().peekable();
+        while spelled.peek().is_some() {
+            let names = registry.names().read();
+            let find = |kind, text: &str| names.symbols(kind).find(text.as_bytes());
+            for ((label, value), series) in spelled.by_ref().take(NAMES_AT_ONCE) {
+                let numbers = find(SymbolKind::LabelName, &label)
+                    .zip(find(SymbolKind::LabelValue, &value))
+                    .and_then(|(label, value)| names.pairs().find([self.namespace, label, value]));
+                let count = numbers.and_then(|pair| self.pairs.get_mut(pair as usize));
+                match count {
+                    Some(count) => *count = count.saturating_add(series as u32),
+                    None => unknown.push(((label, value), series)),
+                }
             }
         }
         unknown.sort_unstable();
@@ -204,42 +208,57 @@ impl Census {
     }
 
     /// How many metrics there are, and those with most series.
-    fn metrics(&mut self, names: &Names, limit: usize) -> (usize, Vec<(String, u64)>) {
+    fn metrics(&mut self, registry: &Registry, limit: usize) -> (usize, Vec<(String, u64)>) {
         // Several columns may be called the same: m.f is field f of m, and the only field of m.f.
         let mut spelled = std::mem::take(&mut self.metrics_spelled);
-        let counted = || (0..).zip(&self.columns).filter(|(_, series)| **series > 0);
-        let named = |column: u32| {
-            let [_, measurement, field] = names.column(column)?;
-            let measurement = names.symbol(SymbolKind::Measurement, measurement);
-            Some((measurement, names.symbol(SymbolKind::Field, field)))
-        };
-        for (column, series) in counted() {
-            if let Some((measurement, field)) = named(column)
-                && field != DEFAULT_FIELD
-            {
-                *spelled.entry(metric(measurement, field)).or_default() += u64::from(*series);
+        self.each_column(registry, &mut |_, (measurement, field), series| {
+            if field != DEFAULT_FIELD {
+                *spelled.entry(metric(measurement, field)).or_default() += series;
             }
-        }
+        });
         let (mut first, mut plain) = (First::new(limit), 0);
-        for (column, series) in counted() {
-            let Some((measurement, DEFAULT_FIELD)) = named(column) else { continue };
-            match spelled.get_mut(measurement) {
-                Some(count) => *count += u64::from(*series),
-                None => {
-                    plain += 1;
-                    first.offer((*series).into(), column);
-                }
+        self.each_column(registry, &mut |column, (measurement, field), series| match spelled
+            .get_mut(measurement)
+        {
+            _ if field != DEFAULT_FIELD => {}
+            Some(count) => *count += series,
+            None => {
+                plain += 1;
+                first.offer(series, column);
             }
-        }
+        });
         let total = plain + spelled.len();
+        let names = registry.names().read();
         let plain = first.into_sorted().filter_map(|(series, column)| {
-            named(column).map(|(measurement, _)| (measurement.to_owned(), series))
+            let (measurement, _) = column_named(&names, column)?;
+            Some((measurement.to_owned(), series))
         });
         let mut metrics: Vec<(String, u64)> = spelled.into_iter().chain(plain).collect();
         metrics.sort_unstable_by(|(a, x), (b, y)| y.cmp(x).then_with(|| a.cmp(b)));
         metrics.truncate(limit);
         (total, metrics)
     }
+
+    /// Tells each column that was counted, its measurement and field, and its series.
+    fn each_column(&self, registry: &Registry, each: &mut dyn FnMut(u32, (&str, &str), u64)) {
+        let mut at = 0;
+        for columns in self.columns.chunks(NAMES_AT_ONCE) {
+            let names = registry.names().read();
+            for (column, &series) in (at..).zip(columns).filter(|(_, series)| **series > 0) {
+                if let Some(called) = column_named(&names, column) {
+                    each(column, called, series.into());
+                }
+            }
+            at += columns.len() as u32;
+        }
+    }
+}
+
+/// Measurement and field of a column.
+fn column_named(names: &Names, column: u32) -> Option<(&str, &str)> {
+    let [_, measurement, field] = names.column(column)?;
+    let measurement = names.symbol(SymbolKind::Measurement, measurement);
+    Some((measurement, names.symbol(SymbolKind::Field, field)))
 }
 
 impl Counted {

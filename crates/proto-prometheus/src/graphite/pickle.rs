@@ -242,7 +242,10 @@ impl Machine<'_> {
 
     fn digits(&mut self) -> Result<&str, String> {
         let (start, end) = self.line()?;
-        let text = self.message.get(start..end.min(start + DIGITS_MAX)).unwrap_or_default();
+        if end - start > DIGITS_MAX {
+            return Err(format!("a number has more than {DIGITS_MAX} digits"));
+        }
+        let text = self.message.get(start..end).unwrap_or_default();
         std::str::from_utf8(text).map_err(|_| "a number is none".to_owned())
     }
 
@@ -368,6 +371,7 @@ mod tests {
             (b"]\x8a\xff", CUT),
             (b"]\x8a\x09123456789", "a number has 9 bytes"),
             (b"]Ix\na.", "\"x\" is no number"),
+            (&[&b"]I"[..], &[b'1'; 65], b"\na."].concat(), "more than 64 digits"),
             (b"]S'a\\n'\na.", "backslash"),
             (b"]Sa\na.", "quotes"),
             (b"]S'\na.", "quotes"),
