@@ -57,7 +57,7 @@ fn commands_say_what_is_wrong_and_what_to_do() {
         (
             &["export", "--format", "line", "--start", "foo"],
             2,
-            &["--start", "cannot be foo", "seconds since 1970"],
+            &["--start", "cannot be foo", "2026-01-31T12:00:00Z", "seconds since 1970"],
         ),
         (&["inspect", neither], 1, &["is no file of a store", "name a data directory"]),
         (
@@ -80,6 +80,13 @@ fn commands_say_what_is_wrong_and_what_to_do() {
             &["there is no store", "name its directory with --data-dir"],
         ),
         (&["zzzz"], 2, &["unknown command zzzz", "`foliot help` lists all commands"]),
+        (&["start"], 2, &["unknown command start", "`foliot serve`"]),
+        (&["stop"], 2, &["unknown command stop", "Ctrl-C", "systemctl stop foliot"]),
+        (&["repair"], 2, &["unknown command repair", "`foliot check --repair`"]),
+        (&["serve", "--port", "4242"], 2, &["unknown argument --port", "--listen HOST:PORT"]),
+        (&["query", "--port", "4242"], 2, &["unknown argument --port", "--url http://HOST:PORT"]),
+        (&["serve", "-data-dir", "x"], 2, &["unknown argument -data-dir", "two dashes", "--data"]),
+        (&["check", "/var/lib/x"], 2, &["unknown argument /var/lib/x", "--data-dir /var/lib/x"]),
         (
             &["user", "token", "t", "--role", "write", "--db", "a/b"],
             2,

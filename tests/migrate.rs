@@ -161,6 +161,16 @@ fn what_a_format_cannot_hold_is_counted() {
     }
     let output = run(&["export", "--format", "ticktock", "--end", "0"], scratch.path());
     assert!(output.stdout.is_empty(), "nothing was that early");
+    for (start, expected) in [
+        ("2023-11-14", 2),
+        ("2023-11-14T23:00:00Z", 2),
+        ("2023-11-14T23:00:01Z", 0),
+        ("2023-11-14T23:00:00+01:00", 2),
+        ("2023-11-15", 0),
+    ] {
+        let output = run(&["export", "--format", "opentsdb", "--start", start], scratch.path());
+        assert_eq!(String::from_utf8_lossy(&output.stdout).lines().count(), expected, "{start}");
+    }
 }
 
 /// Runs `foliot config check --from` on a file with `text`.
@@ -270,6 +280,130 @@ fn everything_comes_from_a_running_server() {
     assert!(exported(&["--db", "one", "--rp", "a b"]).contains("other v=1 5\n"));
     let missing = run(&["import", "influx", "--from", &url, "--db", "one"], &store);
     assert!(!missing.status.success(), "nobody listens there any more");
+}
+
+/// The retention policies of a database: name, duration, and whether it is the default one.
+fn policies(server: &Server, database: &str) -> Vec<String> {
+    let path = format!("/query?q=SHOW+RETENTION+POLICIES+ON+{database}");
+    let answer: Json = serde_json::from_slice(&server.get(&path).body).unwrap();
+    let rows = answer["results"][0]["series"][0]["values"].as_array().unwrap();
+    let row = |row: &Json| format!("{} {} {}", row[0], row[1], row[4]);
+    let mut rows: Vec<String> = rows.iter().map(row).collect();
+    rows.sort();
+    rows
+}
+
+fn order(server: &Server, statement: &str) {
+    let statement: String = statement.bytes().map(|byte| format!("%{byte:02X}")).collect();
+    let answer = server.post(&format!("/query?q={statement}"), "").text();
+    assert!(!answer.contains("error"), "{answer}");
+}
+
+#[test]
+fn policies_come_with_what_is_in_them() {
+    let scratch = Scratch::new();
+    let source = Server::start(&scratch.path().join("source"), &[]);
+    order(&source, "CREATE DATABASE one WITH DURATION 30d REPLICATION 1 NAME month");
+    order(&source, "CREATE RETENTION POLICY \"a b\" ON one DURATION INF REPLICATION 1");
+    order(&source, "CREATE RETENTION POLICY year ON one DURATION 52w REPLICATION 1");
+    for path in ["/write?db=one", "/write?db=one&rp=a%20b", "/write?db=one&rp=year"] {
+        assert_eq!(source.post(path, "m v=1").status, 204, "{path}");
+    }
+    let expected = policies(&source, "one");
+    assert_eq!(expected.len(), 3, "{expected:?}");
+    let from = format!("http://{}", source.address);
+    let target = Server::start(&scratch.path().join("target"), &[]);
+    let to = format!("http://{}", target.address);
+    let store = scratch.path().join("store");
+    // Twice is the same as once, and what somebody changed at the target stays.
+    for round in 0..2 {
+        for words in [&["--url", &*to][..], &[]] {
+            let words = [&["import", "influx", "--from", &from], words].concat();
+            let imported = run(&words, &store);
+            assert!(imported.status.success(), "{}", said(&imported));
+            assert!(said(&imported).contains("3 lines stored, 0 refused"), "{}", said(&imported));
+        }
+        let altered = expected.iter().map(|row| row.replace("8736h0m0s", "9000h0m0s"));
+        let expected = if round == 0 { expected.clone() } else { altered.collect() };
+        assert_eq!(policies(&target, "one"), expected);
+        order(&target, "ALTER RETENTION POLICY year ON one DURATION 9000h");
+    }
+    let count = |server: &Server, policy: &str| {
+        let path = format!("/query?db=one&rp={policy}&q=SELECT+count(v)+FROM+m");
+        let answer: Json = serde_json::from_slice(&server.get(&path).body).unwrap();
+        answer["results"][0]["series"][0]["values"][0][1].clone()
+    };
+    for policy in ["", "month", "a%20b", "year"] {
+        assert_eq!(count(&target, policy), 1, "{policy}");
+    }
+    target.stop();
+    source.stop();
+    let kept = Server::start(&store, &[]);
+    assert_eq!(policies(&kept, "one"), expected);
+    kept.stop();
+}
+
+#[test]
+fn a_dump_of_a_second_policy_goes_through_a_running_server() {
+    let scratch = Scratch::new();
+    let server = Server::start(&scratch.path().join("store"), &[]);
+    assert_eq!(server.post("/write?db=d", "m v=1 5").status, 204);
+    let dump = scratch.path().join("dump");
+    let text = "# DML\n# CONTEXT-DATABASE:d\n# CONTEXT-RETENTION-POLICY:weekly\nm v=7 5\n";
+    std::fs::write(&dump, text).unwrap();
+    let url = format!("http://{}", server.address);
+    let words = ["import", "influx", dump.to_str().unwrap(), "--url", &url];
+    let imported = run(&words, scratch.path());
+    assert!(imported.status.success(), "{}", said(&imported));
+    let asked = server.get("/query?db=d&rp=weekly&q=SELECT+v+FROM+m").text();
+    assert!(asked.contains(r#""1970-01-01T00:00:00.000000005Z",7]"#), "{asked}");
+    assert_eq!(policies(&server, "d").len(), 2);
+    server.stop();
+}
+
+#[test]
+fn lines_that_a_server_refuses_are_told_by_number() {
+    let scratch = Scratch::new();
+    let server = Server::start(&scratch.path().join("store"), &[]);
+    let url = format!("http://{}", server.address);
+    let file = scratch.path().join("dump");
+    for (format, dump, reasons) in [
+        (
+            "opentsdb",
+            "m 1 1 h=a\nm x 1 h=a\n\nm 2 nan h=a\nm 3 1 h=\u{1b}[31m\nm 4 4 h=a\n",
+            &[":2: ", ":4: ", ":5: "][..],
+        ),
+        ("influx", "m v=1 1\nm v=x 2\nm v=2 3\nm v=\"\u{1b}[31m\" 4\n", &[":2: ", ":4: "]),
+    ] {
+        std::fs::write(&file, dump).unwrap();
+        let words = ["import", format, file.to_str().unwrap(), "--url", &url];
+        let imported = run(&words, scratch.path());
+        let said = said(&imported);
+        assert_eq!(imported.status.code(), Some(1), "{said}");
+        let name = file.display().to_string();
+        let told: Vec<&str> = said.lines().filter_map(|line| line.strip_prefix(&name)).collect();
+        assert_eq!(told.len(), reasons.len(), "{said}");
+        for (line, reason) in told.iter().zip(reasons) {
+            assert!(line.starts_with(reason), "{reason} is not in {said}");
+        }
+        assert!(!said.contains('\u{1b}'), "{said:?}");
+        let counts = format!("2 lines stored, {} refused", reasons.len());
+        assert!(said.contains(&counts), "{said}");
+    }
+    server.stop();
+}
+
+#[test]
+fn an_import_that_makes_a_store_says_so() {
+    let scratch = Scratch::new();
+    let (file, store) = (scratch.path().join("dump"), scratch.path().join("store"));
+    std::fs::write(&file, OPENTSDB).unwrap();
+    let words = ["import", "opentsdb", file.to_str().unwrap()];
+    let note = format!("there was no store in {}: a new one was made", store.display());
+    let first = said(&run(&words, &store));
+    assert!(first.contains(&note) && first.contains("--url"), "{first}");
+    let second = said(&run(&words, &store));
+    assert!(!second.contains("a new one was made"), "{second}");
 }
 
 #[test]

@@ -1,5 +1,8 @@
-//! Tells the program from which commit and for which target it is built, and its allocator what to
-//! do with memory that is given back.
+//! Tells the program from which commit and for which target it is built, gives it the documents as
+//! pages, and tells its allocator what to do with memory that is given back.
+
+#[path = "build/documents.rs"]
+mod documents;
 
 use std::env;
 use std::process::Command;
@@ -16,6 +19,9 @@ fn main() {
     println!("cargo:rustc-env=BUILD_REVISION={}", revision.as_deref().unwrap_or("unknown"));
     println!("cargo:rustc-env=BUILD_TARGET={}", env::var("TARGET").unwrap_or_default());
     set_up_allocator();
+    if let Err(error) = documents::write() {
+        println!("cargo:error=the documents cannot be made pages of: {error}");
+    }
 }
 
 /// Links `allocator.c` into the program; nothing in it is called by name.

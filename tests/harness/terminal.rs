@@ -58,8 +58,8 @@ impl Terminal {
         assert!(self.child.wait().unwrap().success());
     }
 
-    /// Waits until a text is shown after what was waited for before.
-    pub(crate) fn wait_for(&mut self, text: &str) {
+    /// Waits until a text is shown after what was waited for before; returns all up to its end.
+    pub(crate) fn wait_for(&mut self, text: &str) -> String {
         let began = Instant::now();
         while !self.text.contains(text) {
             let left = PATIENCE.saturating_sub(began.elapsed());
@@ -68,7 +68,7 @@ impl Terminal {
             self.text.push_str(&String::from_utf8_lossy(&bytes));
         }
         let end = self.text.find(text).unwrap() + text.len();
-        self.text.drain(..end);
+        self.text.drain(..end).collect()
     }
 }
 

@@ -36,12 +36,13 @@ impl Admission {
         bytes < self.bytes_max
     }
 
-    /// How many series may be created now that there are `series`, and what lasts takes `bytes`.
-    pub(crate) fn room(&self, disk: &dyn Disk, series: u64, bytes: u64) -> u64 {
+    /// How many series may be created now that there are `series`, and what lasts takes `bytes`;
+    /// and which setting it is that admits no more.
+    pub(crate) fn room(&self, disk: &dyn Disk, series: u64, bytes: u64) -> (u64, &'static str) {
         if !self.has_room(bytes) {
-            return 0;
+            return (0, "limits.registry_bytes");
         }
-        let below_max = self.series_max.saturating_sub(series);
+        let below_max = (self.series_max.saturating_sub(series), "limits.series");
         if self.per_second == u64::MAX {
             return below_max;
         }
@@ -54,7 +55,7 @@ impl Admission {
             let full = self.per_second.saturating_mul(BURST_SECONDS);
             bucket.tokens = bucket.tokens.saturating_add(earned).min(full);
         }
-        below_max.min(bucket.tokens)
+        below_max.min((bucket.tokens, "limits.new_series_per_second"))
     }
 
     /// Records that `created` series were.

@@ -90,6 +90,7 @@ pub use foliot_index::{
 pub use inspect::{Show, Shown, inspect};
 pub use limits::FEW_SERIES_MAX;
 pub use reads::Reads;
+pub use recover::ReadAgain;
 pub use rename::{Renamed, Renaming};
 pub use repair::{MayLose, Repaired, repair};
 pub use retention::RetentionRule;

@@ -13,7 +13,7 @@ use crate::catalog::Catalog;
 use crate::config::Config;
 use crate::error::Error;
 use crate::head::Head;
-use crate::recover::{self, Recovered};
+use crate::recover::{self, ReadAgain, Recovered};
 use crate::retention;
 use crate::stats::Counters;
 use crate::tombstones::Tombstone;
@@ -127,6 +127,7 @@ impl First {
 struct Told {
     damages: Vec<String>,
     notes: Vec<String>,
+    read_again: ReadAgain,
     orphaned: u64,
     damaged_bytes: u64,
     torn_bytes: u64,
@@ -141,6 +142,9 @@ impl Told {
             count(piece.store.ingest.counters()).load(Ordering::Relaxed)
         };
         // Each reads the wal to its end, and takes in samples of its own.
+        let ReadAgain { samples, bytes } = piece.read_again;
+        self.read_again.samples += samples;
+        self.read_again.bytes = self.read_again.bytes.max(bytes);
         self.orphaned += count(|counters| &counters.samples_orphaned);
         self.damaged_bytes = self.damaged_bytes.max(count(|counters| &counters.wal_damaged_bytes));
         self.torn_bytes = self.torn_bytes.max(count(|counters| &counters.wal_torn_bytes));
@@ -156,6 +160,7 @@ impl Told {
         counters.wal_torn_bytes.store(self.torn_bytes, Ordering::Relaxed);
         counters.wal_segments_missing.store(self.missing, Ordering::Relaxed);
         (last.damages, last.notes) = (self.damages, self.notes);
+        last.read_again = self.read_again;
         last
     }
 }

@@ -51,6 +51,24 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+/// What a start read of the wal: what the last stop had not moved into parts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReadAgain {
+    /// Samples, also such as a later write or delete took back.
+    pub samples: u64,
+    /// Bytes of the wal.
+    pub bytes: u64,
+}
+
+impl ReadAgain {
+    fn of(manifest: &Manifest, replayed: &Replayed, counters: &Counters) -> Self {
+        Self {
+            samples: counters.samples_since_flush.load(Ordering::Relaxed),
+            bytes: replayed.end_lsn.saturating_sub(manifest.wal_start_lsn),
+        }
+    }
+}
+
 /// A store, and what there was to say of its files, a sentence each.
 pub(crate) struct Recovered {
     pub(crate) store: Store,
@@ -58,6 +76,7 @@ pub(crate) struct Recovered {
     pub(crate) damages: Vec<String>,
     /// What was not, but is worth knowing.
     pub(crate) notes: Vec<String>,
+    pub(crate) read_again: ReadAgain,
 }
 
 /// Opens the store in `dir`, as far as its wal fits `bound`. Where it does not, the store has the
@@ -87,6 +106,7 @@ pub(crate) fn open_within(
     let mut first = First::new(bound);
     let replayed = replay(&*disk, dir, &manifest, &target, &mut tombstones, &mut first)?;
     rewrite_wal(&*disk, dir, manifest.wal_start_lsn, &replayed)?;
+    let read_again = ReadAgain::of(&manifest, &replayed, &counters);
     notes.extend(replayed.torn());
     damages.extend(replayed.damages);
     counters.flushed_lsn.store(manifest.wal_start_lsn, Ordering::Relaxed);
@@ -129,7 +149,7 @@ pub(crate) fn open_within(
         taking: Mutex::new(Rank::Taking, ()),
         _lock: lock,
     };
-    Ok((Recovered { store, damages, notes }, first.end()))
+    Ok((Recovered { store, damages, notes, read_again }, first.end()))
 }
 
 /// Locks the directory, and sees to it that it holds a manifest, twice, and nothing left over.

@@ -5,7 +5,7 @@ use crate::config::{Ack, Commit, Config, Progress};
 use crate::error::Error;
 use crate::files::Files;
 use crate::ingest::Ingest;
-use crate::recover::Recovered;
+use crate::recover::{ReadAgain, Recovered};
 use crate::snapshot::Snapshot;
 use crate::stats::Stats;
 use crate::troubles::Trouble;
@@ -37,6 +37,7 @@ pub struct Engine {
     /// What recovery had to say, for the log.
     damages: Vec<String>,
     notes: Vec<String>,
+    read_again: ReadAgain,
 }
 
 impl Engine {
@@ -47,12 +48,14 @@ impl Engine {
     /// When the directory is in use, a file is damaged beyond use or too new, or the disk fails.
     pub fn open(disk: Arc<dyn Disk>, dir: &Path, config: Config) -> Result<Self, Error> {
         let has_threads = config.background;
-        let Recovered { store, damages, notes } = crate::pieces::open(disk, dir, config)?;
+        let Recovered { store, damages, notes, read_again } =
+            crate::pieces::open(disk, dir, config)?;
         let mut engine = Self {
             store: Arc::new(store),
             threads: Mutex::new(Rank::Threads, Vec::new()),
             damages,
             notes,
+            read_again,
         };
         engine.forget_dropped_names()?;
         engine.store.upkeep.finish_drops()?;
@@ -89,6 +92,11 @@ impl Engine {
     /// power cut had torn.
     pub fn notes(&self) -> &[String] {
         &self.notes
+    }
+
+    /// What opening the store read of the wal.
+    pub fn read_again(&self) -> ReadAgain {
+        self.read_again
     }
 
     /// The secret that keys the hashes of [`foliot_model::Batch`].

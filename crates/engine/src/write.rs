@@ -197,8 +197,11 @@ impl Workspace {
         let counts = registry.counts();
         let series = counts.series - counts.forgotten;
         let retention = ingest.retention();
+        let lasting_bytes = ingest.lasting_bytes(registry);
+        let (admit, limit) = ingest.admission().room(ingest.disk(), series, lasting_bytes);
         let terms = Terms {
-            admit: ingest.admission().room(ingest.disk(), series, ingest.lasting_bytes(registry)),
+            admit,
+            limit,
             labels_max: ingest.config().labels_max,
             class: &|key| retention.class_of_key(key),
         };

@@ -2,16 +2,19 @@
 //! differ.
 
 use crate::checking::Repair;
+use crate::complaints;
 use crate::offline::Spelling;
 use crate::query::{self, Ask};
 use crate::top::{self, Watch};
 use crate::users::{self, Act};
-use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, ArgMatches, Command as Clap};
 use clap_complete::Shell;
 use foliot_engine::MayLose;
 use foliot_server::Config;
 use foliot_server::config::{KEYS, Key, Layers};
+use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -105,7 +108,7 @@ pub(crate) fn read() -> Result<Command, String> {
     let matches = match command_line().try_get_matches() {
         Ok(matches) => matches,
         Err(error) if !error.use_stderr() => return Ok(Command::Print(error.render().to_string())),
-        Err(error) => return Err(sentence(&error)),
+        Err(error) => return Err(complaints::sentence(&error)),
     };
     match matches.subcommand() {
         Some(("version", _)) => Ok(Command::Version),
@@ -329,14 +332,11 @@ fn export() -> Clap {
         .value_parser(["line", "opentsdb", "ticktock"])
         .help("The format to write");
     let bound = |name: &'static str, help: &'static str| {
-        let number = |text: &str| {
-            text.parse::<i64>().map_err(|_| "give seconds since 1970, such as 1700000000")
-        };
         Arg::new(name)
             .long(name)
-            .value_name("SECONDS")
+            .value_name("TIME")
             .allow_hyphen_values(true)
-            .value_parser(number)
+            .value_parser(seconds)
             .help(help)
     };
     // `import` has it, so it is tried here too.
@@ -352,9 +352,18 @@ fn export() -> Clap {
         .arg(format)
         .arg(file())
         .args(place())
-        .arg(bound("start", "Leaves out what is before this time, in seconds since 1970"))
-        .arg(bound("end", "Leaves out what is after this time, in seconds since 1970"));
+        .arg(bound("start", "Leaves out what is before this date or second since 1970, in UTC"))
+        .arg(bound("end", "Leaves out what is after this date or second since 1970, in UTC"));
     with_store_settings(command)
+}
+
+/// Seconds since 1970, by number or as a date in UTC.
+fn seconds(text: &str) -> Result<i64, &'static str> {
+    let utc = |at: DateTime| at.to_zoned(TimeZone::UTC).ok().map(|at| at.timestamp());
+    let date = || text.parse::<Timestamp>().ok().or_else(|| utc(text.parse().ok()?));
+    text.parse().ok().or_else(|| date().map(Timestamp::as_second)).ok_or(
+        "give a date in UTC, such as 2026-01-31 or 2026-01-31T12:00:00Z, or seconds since 1970",
+    )
 }
 
 fn file() -> Arg {
@@ -601,99 +610,4 @@ fn layers(matches: &ArgMatches) -> Result<Layers, String> {
 fn read_file(path: &Path) -> Result<String, String> {
     std::fs::read_to_string(path)
         .map_err(|error| format!("cannot read the settings in {}: {error}", path.display()))
-}
-
-/// What is wrong with the command line, in one sentence.
-fn sentence(error: &clap::Error) -> String {
-    let list = |kind| match error.get(kind) {
-        Some(ContextValue::String(text)) => vec![text.clone()],
-        Some(ContextValue::Strings(list)) => list.clone(),
-        _ => Vec::new(),
-    };
-    // The best guess is the last one.
-    let text = |kind| list(kind).pop();
-    let argument = text(ContextKind::InvalidArg).unwrap_or_default();
-    let usage = error.get(ContextKind::Usage).map(ToString::to_string).unwrap_or_default();
-    let usage = usage.trim().trim_start_matches("Usage: ");
-    let guess = text(ContextKind::SuggestedArg).or_else(|| text(ContextKind::SuggestedSubcommand));
-    let guess = guess.map_or_else(
-        || format!("; `{}` lists all flags", help_of(usage)),
-        |guess| format!("; did you mean {guess}?"),
-    );
-    match error.kind() {
-        ErrorKind::UnknownArgument => unknown(&argument, &guess),
-        ErrorKind::InvalidSubcommand => {
-            let command = text(ContextKind::InvalidSubcommand).unwrap_or_default();
-            let all = match help_of(usage).as_str() {
-                "foliot help serve" => "; `foliot help` lists all commands".to_owned(),
-                within => format!("; `{within}` lists what stands there"),
-            };
-            let guess = if guess.contains("did you") { guess } else { all };
-            format!("unknown command {command}{guess}")
-        }
-        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => {
-            match (help_of(usage), list(ContextKind::ValidSubcommand).join(", ")) {
-                (help, _) if !usage.contains("foliot ") || help == "foliot help serve" => {
-                    "say what to do, for example `foliot serve`; `foliot help` lists all commands"
-                        .to_owned()
-                }
-                (help, known) if known.is_empty() => {
-                    format!("{} needs another word; `{help}` shows which", named(usage))
-                }
-                (help, known) => {
-                    format!("{} needs one of {known}; `{help}` shows how", named(usage))
-                }
-            }
-        }
-        ErrorKind::ValueValidation => {
-            let value = text(ContextKind::InvalidValue).unwrap_or_default();
-            let why = std::error::Error::source(error).map(ToString::to_string);
-            let why = why.unwrap_or_else(|| format!("`{}` shows how", help_of(usage)));
-            format!("{argument} cannot be {value}: {why}")
-        }
-        ErrorKind::MissingRequiredArgument => {
-            let missing = list(ContextKind::InvalidArg).join(" and ");
-            format!("{missing} must be given; `{}` shows how", help_of(usage))
-        }
-        ErrorKind::InvalidValue => {
-            let known = list(ContextKind::ValidValue).join(", ");
-            match text(ContextKind::InvalidValue).filter(|value| !value.is_empty()) {
-                Some(value) => format!("{argument} cannot be {value}: it is one of {known}"),
-                None if known.is_empty() => format!("{argument} needs a value"),
-                None => format!("{argument} needs a value: one of {known}"),
-            }
-        }
-        ErrorKind::ArgumentConflict => format!("{argument} is given twice"),
-        _ => {
-            let text = error.render().to_string();
-            let line = text.lines().next().unwrap_or_default();
-            line.trim_start_matches("error: ").to_owned()
-        }
-    }
-}
-
-/// The command whose usage this is, as it is written.
-fn named(usage: &str) -> String {
-    format!("`{}`", help_of(usage).replacen("foliot help ", "foliot ", 1))
-}
-
-fn unknown(argument: &str, guess: &str) -> String {
-    match argument {
-        "true" | "false" => format!(
-            "unknown argument {argument}: flags that are true or false take no value; \
-             `--set KEY={argument}` does"
-        ),
-        _ => format!("unknown argument {argument}{guess}"),
-    }
-}
-
-/// The command that explains the one whose usage this is: the words before the arguments, such as
-/// `foliot help user add`.
-fn help_of(usage: &str) -> String {
-    let words = usage.split_whitespace().skip(1);
-    let command: Vec<&str> = words.take_while(|word| !word.starts_with(['[', '<', '-'])).collect();
-    match command.as_slice() {
-        [] => "foliot help serve".to_owned(),
-        command => format!("foliot help {}", command.join(" ")),
-    }
 }

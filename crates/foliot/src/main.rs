@@ -3,10 +3,12 @@
 mod arguments;
 mod certificate;
 mod checking;
+mod complaints;
 mod manuals;
 mod moving;
 mod offline;
 mod output;
+mod password;
 mod progress;
 mod query;
 mod remote;
@@ -16,20 +18,24 @@ mod welcome;
 
 use arguments::Command;
 use foliot_disk::{Disk, RealDisk};
-use foliot_engine::Engine;
+use foliot_engine::{Engine, ReadAgain};
 use foliot_server::config::Layers;
-use foliot_server::{BuildInfo, Config, Server, config, limits, logging, machine, monitor};
+use foliot_server::{BuildInfo, Built, Config, Server, config, limits, logging, machine, monitor};
 use output::{Output, print};
 use std::ffi::OsString;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// Many small pieces of memory are taken and given back by many threads; mimalloc keeps them denser
 /// than the system's allocator does.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// The documents, which `build/documents.rs` made pages of.
+static DOCUMENTS: foliot_server::Documents = include!(concat!(env!("OUT_DIR"), "/documents.rs"));
 
 /// How a command line that cannot be understood ends, as with other tools.
 const USAGE: u8 = 2;
@@ -145,7 +151,9 @@ fn serve(layers: &Layers) -> Result<(), String> {
     let config = &told;
     config.check()?;
     logging::start(config.log_level, config.log_format);
-    let config = &config.clone().fit(machine::memory_bytes());
+    let machine_bytes = machine::memory_bytes();
+    let config = &config.clone().fit(machine_bytes);
+    warn_of_memory(config, machine_bytes);
     if config.http_cors_domains.0.iter().any(|domain| domain == "*") {
         log::warn!(
             "http.cors_domains is *: pages of every site may ask and write here; name the origins \
@@ -153,10 +161,20 @@ fn serve(layers: &Layers) -> Result<(), String> {
         );
     }
     let disk: Arc<dyn Disk> = Arc::new(RealDisk::new());
-    let settings = layers.told(machine::memory_bytes());
+    let settings = layers.told(machine_bytes);
+    let built = Built { info: build(), documents: DOCUMENTS };
     let mut server =
-        Server::bind(config.clone(), settings, build()).map_err(|error| error.to_string())?;
+        Server::bind(config.clone(), settings, built).map_err(|error| error.to_string())?;
+    let began = Instant::now();
     let engine = Arc::new(open(disk.clone(), &config.data_dir, store(config))?);
+    let ReadAgain { samples, bytes } = engine.read_again();
+    if samples > 0 {
+        log::info!(
+            "{samples} samples that were in no part yet were read from {} of the log, in {:.1} s",
+            welcome::size(bytes),
+            began.elapsed().as_secs_f64()
+        );
+    }
     for damage in engine.damages() {
         log::error!("{damage}");
     }
@@ -175,13 +193,27 @@ fn serve(layers: &Layers) -> Result<(), String> {
             welcome::size(config.wal_reserve.0)
         );
     }
-    welcome::print(config, &server, free_bytes, first_token.as_deref());
+    let there = welcome::There { disk_bytes: free_bytes, memory_bytes: machine_bytes };
+    welcome::print(config, &server, &there, first_token.as_deref());
     server.wait(told, arguments::reread);
     log::info!("stopping");
     server.stop();
     engine.close().map_err(|error| format!("the store was not closed in order: {error}"))?;
     log::info!("stopped");
     Ok(())
+}
+
+/// Says that more memory may be taken than there is.
+fn warn_of_memory(config: &Config, machine_bytes: Option<u64>) {
+    let Some((wanted, there)) = config.limits_memory_bytes.0.zip(machine_bytes) else { return };
+    if wanted > there {
+        log::warn!(
+            "limits.memory_bytes is {}, and this machine or its container has {}: before the limit \
+             is met the system may end this process",
+            welcome::size(wanted),
+            welcome::size(there)
+        );
+    }
 }
 
 /// Has the kernel give memory in small pages: in huge ones it fills holes again that the allocator

@@ -2,10 +2,11 @@
 
 use crate::arguments::Move;
 use crate::offline::need_store;
-use crate::output::{Output, print};
+use crate::output::{Output, note, print};
 use crate::progress::{self, REPORT_INTERVAL, bytes_in, pace, told};
+use crate::remote::visible;
 use foliot_disk::{Disk, RealDisk};
-use foliot_engine::Engine;
+use foliot_engine::{Engine, is_store};
 use foliot_migrate::prometheus::Directory;
 use foliot_migrate::{
     Client, Error, Exported, Fault, Import, Place, Progress, Source, Target, influx, opentsdb,
@@ -67,7 +68,18 @@ pub(crate) fn import(what: &Move) -> Result<ExitCode, String> {
             bring(what, &mut origin, Target::Server(&client)).map_err(sentence)?
         }
         None => {
-            let engine = open(what, Arc::new(RealDisk::new()))?;
+            let disk = Arc::new(RealDisk::new());
+            let data_dir = &what.layers.config().data_dir;
+            let is_new = !is_store(&*disk, data_dir);
+            let engine = open(what, disk)?;
+            if is_new {
+                // Who meant another directory, or a server, sees it here.
+                note(&format!(
+                    "there was no store in {}: a new one was made; --url goes through a running \
+                     server instead",
+                    data_dir.display()
+                ));
+            }
             let outcome = bring(what, &mut origin, Target::Store(&engine));
             let closed = engine.close();
             let outcome = outcome.map_err(sentence)?;
@@ -101,9 +113,7 @@ fn bring(
     if let Some(database) = &what.database {
         place.database.clone_from(database);
     }
-    if let Some(policy) = &what.policy {
-        place.policy.clone_from(policy);
-    }
+    place.policy.clone_from(&what.policy);
     let mut import = Import::new(target, place, &mut report);
     match (origin, &*what.format) {
         (Origin::Server(client, _), _) => {
@@ -145,8 +155,8 @@ fn summary(
     // Writing to memory cannot fail.
     for fault in faults.iter().take(FAULTS_TOLD) {
         let _ = match fault.line {
-            0 => writeln!(text, "{name}: {}", fault.reason),
-            line => writeln!(text, "{name}:{line}: {}", fault.reason),
+            0 => writeln!(text, "{name}: {}", visible(&fault.reason)),
+            line => writeln!(text, "{name}:{line}: {}", visible(&fault.reason)),
         };
     }
     let seconds = took.as_secs_f64();
@@ -190,10 +200,7 @@ fn export_from(what: &Move, disk: Arc<dyn Disk>) -> Result<(String, ExitCode), S
     let (out, snapshot) = (&mut *out, engine.snapshot());
     let exported = match &*what.format {
         "ticktock" => ticktock::export_to(out, &snapshot, &selector, range),
-        "line" => {
-            let place = Place { database: database.to_owned(), policy: policy.to_owned() };
-            influx::export_to(out, &snapshot, &selector, range, &place)
-        }
+        "line" => influx::export_to(out, &snapshot, &selector, range, (database, policy)),
         _ => opentsdb::export_to(out, &snapshot, &selector, range),
     };
     let exported = exported.map_err(sentence)?;

@@ -24,6 +24,12 @@ fn end_unread<T>(result: io::Result<T>) -> io::Result<T> {
     result
 }
 
+/// A note beside what was asked for, on standard error.
+pub(crate) fn note(text: &str) {
+    // Nobody is left to tell when standard error is gone.
+    let _ = writeln!(io::stderr(), "foliot: note: {text}");
+}
+
 /// Writes a text to standard output.
 ///
 /// # Errors

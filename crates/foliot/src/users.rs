@@ -1,21 +1,21 @@
 //! `foliot user`: users and tokens of a store that no server has open.
 
 use crate::offline::need_store;
-use crate::output::print;
+use crate::output::{note, print};
+use crate::password;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command as Clap};
 use foliot_access::{Access, Gate, Grant, NewToken, Rights};
 use foliot_disk::{Disk, RealDisk};
 use foliot_engine::{Ack, Caller, Engine, is_store};
 use foliot_server::Config;
-use std::io::{BufRead, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
 /// What is to be done with users and tokens.
 #[derive(Debug)]
 pub(crate) enum Act {
-    /// Make a user; the password is the first line of standard input.
+    /// Make a user, whose password is asked for.
     Add { name: String, rights: Rights },
     /// Give a user another password.
     Password { name: String },
@@ -35,12 +35,15 @@ pub(crate) fn command(on_data_dir: impl Fn(&'static str, &'static str) -> Clap) 
         .about("Makes and removes users and tokens of a store that no server has open")
         .subcommand_required(true)
         .subcommand(
-            on_data_dir("add", "Makes a user; the password is read from standard input")
-                .arg(name("The user's name"))
-                .args(rights_arguments()),
+            on_data_dir(
+                "add",
+                "Makes a user, whose password is asked for, or the first line piped in",
+            )
+            .arg(name("The user's name"))
+            .args(rights_arguments()),
         )
         .subcommand(
-            on_data_dir("password", "Gives a user the password that is read from standard input")
+            on_data_dir("password", "Gives a user another password, asked for or piped in")
                 .arg(name("The user's name")),
         )
         .subcommand(on_data_dir("list", "Lists users and tokens with their rights"))
@@ -128,17 +131,11 @@ fn rights(matches: &ArgMatches) -> Result<Rights, String> {
         && !has("admin")
         && matches.value_source("db") != Some(ValueSource::CommandLine)
     {
-        tell("the right holds in all databases; --db NAME keeps it to one");
+        note("the right holds in all databases; --db NAME keeps it to one");
     }
     let grant = Grant { database, measurements: text("measurements"), access };
     let grants = if access == Access::Nothing { Vec::new() } else { vec![grant] };
     Ok(Rights { is_admin: has("admin"), is_operator: has("operator"), grants })
-}
-
-/// A note beside what was asked for.
-fn tell(text: &str) {
-    // Nobody is left to tell when standard error is gone.
-    let _ = writeln!(std::io::stderr(), "foliot: note: {text}");
 }
 
 /// Opens the store and does it.
@@ -152,10 +149,17 @@ pub(crate) fn perform(config: &Config, act: Act) -> Result<(), String> {
     if !matches!(act, Act::Add { .. } | Act::Token { .. }) {
         need_store(&*disk, &config.data_dir)?;
     }
-    let engine = crate::open(disk.clone(), &config.data_dir, crate::store(config))?;
+    let opened = Engine::open(disk.clone(), &config.data_dir, crate::store(config));
+    let engine = opened.map_err(|error| match error {
+        foliot_engine::Error::Locked(_) => format!(
+            "{error}. While its server runs, ask that: `foliot query 'SHOW USERS'`, CREATE USER, \
+             SET PASSWORD and DROP USER likewise; tokens are at /api/v2/authorizations"
+        ),
+        error => crate::unopened(&error, &config.data_dir),
+    })?;
     if is_new {
         // Who meant another directory sees it here.
-        tell(&format!("there was no store in {}: a new one was made", config.data_dir.display()));
+        note(&format!("there was no store in {}: a new one was made", config.data_dir.display()));
     }
     let gate = Gate::new(false)
         .with_passwords_from(config.access_password_length_min as usize)
@@ -179,12 +183,12 @@ fn perform_on(engine: &Engine, gate: &Gate, act: Act, now_ns: i64) -> Result<Str
                      password, `foliot user revoke {name}` removes it"
                 ));
             }
-            let password = password()?;
+            let password = password::read(&name)?;
             let made = gate.create_user(engine, &name, &password, rights, &caller);
             made.map(|()| format!("user {name} can log in\n")).map_err(sentence)
         }
         Act::Password { name } => {
-            let set = gate.set_password(engine, &name, &password()?, &caller);
+            let set = gate.set_password(engine, &name, &password::read(&name)?, &caller);
             set.map(|()| format!("user {name} has another password\n")).map_err(sentence)
         }
         Act::Token { name, rights, lasts } => {
@@ -207,18 +211,6 @@ fn perform_on(engine: &Engine, gate: &Gate, act: Act, now_ns: i64) -> Result<Str
                 error => error.to_string(),
             })
         }
-    }
-}
-
-/// The first line of standard input.
-fn password() -> Result<String, String> {
-    let mut line = String::new();
-    let read = std::io::stdin().lock().read_line(&mut line);
-    read.map_err(|error| format!("cannot read the password from standard input: {error}"))?;
-    let password = line.trim_end_matches(['\r', '\n']);
-    match password.is_empty() {
-        true => Err("write the password to standard input".to_owned()),
-        false => Ok(password.to_owned()),
     }
 }
 

@@ -6,16 +6,20 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::net::SocketAddr;
 
+/// What the machine has for the server, as far as it is known.
+#[derive(Debug, Default)]
+pub(crate) struct There {
+    /// Free on the disk of the store.
+    pub(crate) disk_bytes: Option<u64>,
+    /// All memory of the machine or its container.
+    pub(crate) memory_bytes: Option<u64>,
+}
+
 /// Prints it to standard output; the log goes to standard error.
-pub(crate) fn print(
-    config: &Config,
-    server: &Server,
-    free_bytes: Option<u64>,
-    first: Option<&str>,
-) {
+pub(crate) fn print(config: &Config, server: &Server, there: &There, first: Option<&str>) {
     let listeners: Vec<_> =
         server.listeners().iter().map(|listener| (listener.address, listener.speaks)).collect();
-    let text = text(config, &listeners, free_bytes, first);
+    let text = text(config, &listeners, there, first);
     let mut out = std::io::stdout();
     // A server whose standard output is closed serves all the same.
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
@@ -24,14 +28,18 @@ pub(crate) fn print(
 fn text(
     config: &Config,
     listeners: &[(SocketAddr, &str)],
-    free_bytes: Option<u64>,
+    there: &There,
     first: Option<&str>,
 ) -> String {
     let mut out = format!("Foliot {} is ready.\n\n", env!("CARGO_PKG_VERSION"));
-    let free = free_bytes.map_or_else(String::new, |bytes| format!(" ({} free)", size(bytes)));
+    let free =
+        there.disk_bytes.map_or_else(String::new, |bytes| format!(" ({} free)", size(bytes)));
     // Writing to memory cannot fail.
     let _ = writeln!(out, "  data       {}{free}", config.data_dir.display());
     let _ = writeln!(out, "  keeps      {}", keeps(config));
+    if let Some(most) = memory(config, there) {
+        let _ = writeln!(out, "  memory     up to {most}");
+    }
     for (address, speaks) in listeners {
         let _ = writeln!(out, "  listening  {address:21} {speaks}");
     }
@@ -44,12 +52,7 @@ fn text(
     };
     let _ = writeln!(out, "  open       {scheme}://{host}/");
     let is_exposed = listeners.iter().any(|(address, _)| !address.ip().is_loopback());
-    let access = match (config.access_enabled, is_exposed) {
-        (true, _) => "by user and password, or by token",
-        (false, true) => "anyone who reaches a listener reads and writes everything",
-        (false, false) => "this machine only, without a password",
-    };
-    let _ = writeln!(out, "  access     {access}");
+    let _ = writeln!(out, "  access     {}", access(config, is_exposed));
     if config.access_enabled && is_exposed && !is_secret {
         let _ = writeln!(
             out,
@@ -86,6 +89,23 @@ fn text(
         config.listen_database.database
     );
     out
+}
+
+/// Who may come in.
+fn access(config: &Config, is_exposed: bool) -> &'static str {
+    match (config.access_enabled, is_exposed) {
+        (true, _) => "by user and password, or by token",
+        (false, true) => "anyone who reaches a listener reads and writes everything",
+        (false, false) => "this machine only, without a password",
+    }
+}
+
+/// How much memory the server may take.
+fn memory(config: &Config, there: &There) -> Option<String> {
+    match (config.limits_memory_bytes.0, there.memory_bytes) {
+        (Some(most), _) => Some(size(most)),
+        (None, all) => Some(format!("{}, all that is here (limits.memory_bytes)", size(all?))),
+    }
 }
 
 /// How long samples are kept.
@@ -135,10 +155,12 @@ mod tests {
     fn the_first_message_holds_what_a_newcomer_needs() {
         let address: SocketAddr = "0.0.0.0:4242".parse().unwrap();
         let listeners = [(address, "HTTP, telnet, Influx lines")];
-        let text = text(&Config::default(), &listeners, Some(3 << 30), None);
+        let there = There { disk_bytes: Some(3 << 30), memory_bytes: Some(512 << 20) };
+        let text = text(&Config::default(), &listeners, &there, None);
         for needed in [
             "./foliot-data (3.0 GiB free)",
             "keeps      samples for ever\n",
+            "memory     up to 512.0 MiB, all that is here (limits.memory_bytes)\n",
             "0.0.0.0:4242",
             "http://127.0.0.1:4242/\n",
             "curl -d 'demo,room=kitchen temperature=21.5' 'http://127.0.0.1:4242/write?db=default'",
@@ -153,7 +175,7 @@ mod tests {
         let address: SocketAddr = "127.0.0.1:4242".parse().unwrap();
         let mut config = Config { access_enabled: true, ..Config::default() };
         config.tls_certificate.0 = "tls/cert.pem".into();
-        let text = text(&config, &[(address, "HTTP")], None, Some("secret"));
+        let text = text(&config, &[(address, "HTTP")], &There::default(), Some("secret"));
         for needed in [
             "open       https://127.0.0.1:4242/\n",
             "curl --cacert tls/cert.pem -H 'Authorization: Token secret' https://127.0.0.1:4242/query",

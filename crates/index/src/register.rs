@@ -221,8 +221,11 @@ impl Chunk {
         let records = {
             let names = registry.names().read();
             // Rows that only need what is there are resolved even when nothing can be added.
-            let admit = if names.has_room() { terms.admit } else { 0 };
-            let terms = Terms { admit, ..*terms };
+            let (admit, limit) = match names.has_room() {
+                true => (terms.admit, terms.limit),
+                false => (0, "the registry, whose numbers are given out"),
+            };
+            let terms = Terms { admit, limit, ..*terms };
             for &index in unknown {
                 let refused = self.stage_row(&names, &mut overlay, batch, index, &terms);
                 rejects.extend(refused);
@@ -272,7 +275,8 @@ impl Chunk {
             if needed > left {
                 return refuse(format!(
                     "measurement '{measurement}': row needs {needed} new series where {left} are \
-                     admitted; raise limits.series, limits.registry_bytes or limits.new_series_per_second"
+                     admitted by {}",
+                    terms.limit
                 ));
             }
         }

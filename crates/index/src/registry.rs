@@ -44,6 +44,8 @@ pub struct Registry {
 pub struct Terms<'a> {
     /// How many may be created.
     pub admit: u64,
+    /// What admits no more than these, as messages name it.
+    pub limit: &'static str,
     /// How many labels each may have, [`LABELS_MAX`] at most.
     ///
     /// [`LABELS_MAX`]: crate::LABELS_MAX

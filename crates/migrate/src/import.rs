@@ -2,7 +2,8 @@
 
 use crate::client::Client;
 use crate::error::Error;
-use crate::post;
+use crate::places::{self, Policy};
+use crate::post::{self, Refused};
 use foliot_engine::{Ack, Commit, Engine};
 use foliot_model::{Batch, BatchBuffers, DEFAULT_NAMESPACE, NamespaceId, Reject};
 use foliot_proto_influx::{Decoder, LINE_SYNTAX, Precision, Settings};
@@ -10,7 +11,7 @@ use foliot_proto_opentsdb::{KEY_SYNTAX, Options, decode_lines};
 use foliot_proto_prometheus::{
     KEY_SYNTAX as SERIES_KEY_SYNTAX, Version, WriteRequest, push_series, shown_series,
 };
-use foliot_schema::{Kinds, Manner, check_name};
+use foliot_schema::{DEFAULT_POLICY, Databases, Kinds, Manner, check_name};
 use std::fmt;
 use std::thread::sleep;
 use std::time::Duration;
@@ -51,14 +52,14 @@ impl fmt::Debug for Target<'_> {
 pub struct Place {
     /// The database; created when there is none.
     pub database: String,
-    /// Its retention policy.
-    pub policy: String,
+    /// Its retention policy; none means the database's default one.
+    pub policy: Option<String>,
 }
 
 impl Default for Place {
     /// Where protocols without databases write.
     fn default() -> Self {
-        Self { database: "default".to_owned(), policy: "autogen".to_owned() }
+        Self { database: "default".to_owned(), policy: None }
     }
 }
 
@@ -182,6 +183,18 @@ impl<'a> Import<'a> {
             self.place = place;
         }
         Ok(())
+    }
+
+    /// Makes what the target lacks of a database and its policies.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub(crate) fn make(&self, database: &str, policies: &[Policy]) -> Result<(), Error> {
+        match self.target {
+            Target::Store(engine) => places::make_in(engine, database, policies),
+            Target::Server(client) => places::make_at(client, database, policies),
+            Target::Nowhere => Ok(()),
+        }
     }
 
     /// Takes a record: `write` appends a line of line protocol with its time in nanoseconds and
@@ -347,10 +360,13 @@ impl<'a> Import<'a> {
     /// The namespace of the place that lines go to; made when there is none.
     fn namespace(&self, engine: &Engine) -> Result<NamespaceId, Error> {
         let Place { database, policy } = &self.place;
-        if engine.namespace(database, policy).is_none() {
-            [database, policy].into_iter().try_for_each(|name| check_name(name))?;
+        let of_database = || Some(Databases::new(engine).get(database)?.default_policy);
+        let default = || of_database().filter(|name| !name.is_empty());
+        let policy = policy.clone().or_else(default).unwrap_or_else(|| DEFAULT_POLICY.to_owned());
+        if engine.namespace(database, &policy).is_none() {
+            [database, &policy].into_iter().try_for_each(|name| check_name(name))?;
         }
-        Ok(engine.create_namespace(database, policy)?)
+        Ok(engine.create_namespace(database, &policy)?)
     }
 
     /// Series take many times their bytes in a batch, so that they become several.
@@ -387,8 +403,8 @@ impl<'a> Import<'a> {
             Spelling::Puts => post::puts(client, &piece.text)?,
             Spelling::Series => post::series(client, &self.place, &piece.text)?,
         };
-        for (count, reason) in refused {
-            let fault = match post::line_of(&piece.text, &reason).filter(|_| count == 1) {
+        for Refused { count, line, reason } in refused {
+            let fault = match line {
                 Some(line) => Fault { line: piece.source_line(line), reason },
                 None if first == 0 => Fault { line: 0, reason },
                 None => {

@@ -4,11 +4,12 @@
 mod msgpack;
 mod pull;
 
+pub(crate) use pull::policies;
 pub use pull::pull;
 
 use crate::error::Error;
 use crate::export::{Exported, Unspelled, export};
-use crate::import::{Import, Place};
+use crate::import::Import;
 use crate::line::fault_of;
 use crate::source::Source;
 use foliot_engine::{Identity, Snapshot};
@@ -34,7 +35,7 @@ pub fn import(source: &mut Source, import: &mut Import<'_>) -> Result<(), Error>
             match comment.trim().split_once(':') {
                 Some(("CONTEXT-DATABASE", name)) => name.trim().clone_into(&mut place.database),
                 Some(("CONTEXT-RETENTION-POLICY", name)) => {
-                    name.trim().clone_into(&mut place.policy);
+                    place.policy = Some(name.trim().to_owned());
                 }
                 _ => is_ddl = comment.trim() == "DDL" || (is_ddl && comment.trim() != "DML"),
             }
@@ -64,10 +65,9 @@ pub fn export_to(
     snapshot: &Snapshot,
     selector: &Selector,
     range: TimeRange,
-    place: &Place,
+    (database, policy): (&str, &str),
 ) -> Result<Exported, Error> {
     let failed = || Error::io("write the dump");
-    let Place { database, policy } = place;
     writeln!(
         out,
         "# DDL\nCREATE DATABASE {database:?} WITH NAME {policy:?}\n# DML\n\

@@ -18,6 +18,7 @@ mod import;
 pub mod influx;
 mod line;
 pub mod opentsdb;
+mod places;
 mod post;
 pub mod prometheus;
 pub mod settings;

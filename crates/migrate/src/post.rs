@@ -3,25 +3,26 @@
 use crate::client::{Answer, Client, push_percent};
 use crate::error::Error;
 use crate::import::{Place, RETRIES_MAX, RETRY_PAUSE};
+use crate::places::{self, Policy};
 use foliot_proto_prometheus::shown_series;
 use serde_json::{Map, Value, json};
 use std::thread::sleep;
 
-/// So many lines, and why they were refused.
-pub(crate) type Refused = (u64, String);
+/// Lines that were refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Refused {
+    pub(crate) count: u64,
+    /// The line of the text that was posted, from 1 on, where it is one and known.
+    pub(crate) line: Option<u32>,
+    pub(crate) reason: String,
+}
 
 /// Posts line protocol to `/write`.
 pub(crate) fn lines(client: &Client, place: &Place, text: &[u8]) -> Result<Vec<Refused>, Error> {
-    let mut target = "/write?precision=ns&db=".to_owned();
-    push_percent(&place.database, &mut target);
-    if place.policy != Place::default().policy {
-        target += "&rp=";
-        push_percent(&place.policy, &mut target);
-    }
-    let answer = patiently(client, &target, text)?;
+    let answer = to_place(client, "/write?precision=ns&db=", place, text)?;
     match answer.status {
         200..300 => Ok(Vec::new()),
-        400 => match refused_lines(&answer.text()) {
+        400 => match refused_lines(&answer.text(), text) {
             refused if refused.is_empty() => Err(failed(&answer)),
             refused => Ok(refused),
         },
@@ -31,22 +32,17 @@ pub(crate) fn lines(client: &Client, place: &Place, text: &[u8]) -> Result<Vec<R
 
 /// Posts a request of remote write 1.0.
 pub(crate) fn series(client: &Client, place: &Place, text: &[u8]) -> Result<Vec<Refused>, Error> {
-    let mut target = "/api/v1/write?db=".to_owned();
-    push_percent(&place.database, &mut target);
-    if place.policy != Place::default().policy {
-        target += "&rp=";
-        push_percent(&place.policy, &mut target);
-    }
     let packed = snap::raw::Encoder::new().compress_vec(text);
     let packed =
         packed.map_err(|error| Error::Format(format!("cannot pack a request: {error}")))?;
-    let answer = patiently(client, &target, &packed)?;
+    let answer = to_place(client, "/api/v1/write?db=", place, &packed)?;
     let said = answer.text();
     let refused = said.split_once(" samples were stored, ").and_then(|(_, rest)| {
         let (count, first) = rest.split_once(" refused; the first in series ")?;
         let (series, reason) = first.split_once(": ")?;
         let series = shown_series(text, series.parse().ok()?);
-        Some((count.parse().ok()?, format!("{series}: {reason}")))
+        let reason = format!("{series}: {reason}");
+        Some(Refused { count: count.parse().ok()?, line: None, reason })
     });
     match (answer.status, refused) {
         (200..300, _) => Ok(Vec::new()),
@@ -55,21 +51,40 @@ pub(crate) fn series(client: &Client, place: &Place, text: &[u8]) -> Result<Vec<
     }
 }
 
+/// Posts to a database and policy. A policy that the server lacks is made; it keeps what comes for
+/// as long as the server says: a dump does not say it.
+fn to_place(client: &Client, path: &str, place: &Place, body: &[u8]) -> Result<Answer, Error> {
+    let mut target = path.to_owned();
+    push_percent(&place.database, &mut target);
+    let Some(policy) = &place.policy else { return patiently(client, &target, body) };
+    target += "&rp=";
+    push_percent(policy, &mut target);
+    let answer = patiently(client, &target, body)?;
+    if !answer.text().contains("retention policy not found") {
+        return Ok(answer);
+    }
+    places::make_at(client, &place.database, &[Policy::unbounded(policy)])?;
+    patiently(client, &target, body)
+}
+
 /// Posts put lines to `/api/put`, as the JSON that it takes.
 pub(crate) fn puts(client: &Client, text: &[u8]) -> Result<Vec<Refused>, Error> {
     let mut refused = Vec::new();
     let mut points = Vec::new();
-    for line in text.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
+    for (number, line) in (1..).zip(text.split(|&byte| byte == b'\n')) {
+        if line.is_empty() {
+            continue;
+        }
         match point(line) {
-            Ok(point) => points.push(point),
-            Err(reason) => refused.push((1, reason)),
+            Ok(point) => points.push((number, point)),
+            Err(reason) => refused.push(Refused { count: 1, line: Some(number), reason }),
         }
     }
     if points.is_empty() {
         return Ok(refused);
     }
-    let body = Value::Array(points).to_string();
-    let answer = patiently(client, "/api/put?details", body.as_bytes())?;
+    let body: Value = points.iter().map(|(_, point)| point.clone()).collect();
+    let answer = patiently(client, "/api/put?details", body.to_string().as_bytes())?;
     if answer.status == 204 {
         return Ok(refused);
     }
@@ -77,18 +92,35 @@ pub(crate) fn puts(client: &Client, text: &[u8]) -> Result<Vec<Refused>, Error> 
     let Some(failed_points) = report.get("failed").and_then(Value::as_u64) else {
         return Err(failed(&answer));
     };
-    let errors = report.get("errors").and_then(Value::as_array);
-    let reasons = errors.into_iter().flatten().map(|error| {
-        let part = |name: &str| error.get(name).map(Value::to_string).unwrap_or_default();
-        (1, format!("{}: {}", part("error"), part("datapoint")))
-    });
     let before = refused.len();
-    refused.extend(reasons);
+    for error in report.get("errors").and_then(Value::as_array).into_iter().flatten() {
+        let reason = error.get("error").and_then(Value::as_str).unwrap_or("refused by the server");
+        // Errors come in the order of the points: of two that are alike it is the first.
+        let at = points.iter().position(|(_, point)| error.get("datapoint").is_some_and(is(point)));
+        let line = at.map(|at| points.remove(at).0);
+        refused.push(Refused { count: 1, line, reason: reason.to_owned() });
+    }
     let unworded = failed_points.saturating_sub((refused.len() - before) as u64);
     if unworded > 0 {
-        refused.push((unworded, "refused by the server".to_owned()));
+        let reason = "refused by the server".to_owned();
+        refused.push(Refused { count: unworded, line: None, reason });
     }
     Ok(refused)
+}
+
+/// Whether a point that a server names is this one. Texts become numbers there, and a time that is
+/// none becomes 0.
+fn is(point: &Value) -> impl Fn(&Value) -> bool {
+    let plain = |value: Option<&Value>| match value {
+        Some(Value::String(text)) => text.clone(),
+        value => value.map(Value::to_string).unwrap_or_default(),
+    };
+    move |named| {
+        let same = |name: &str| plain(point.get(name)) == plain(named.get(name));
+        let is_no_time = || plain(point.get("timestamp")).parse::<i64>().is_err();
+        let became_0 = || named.get("timestamp") == Some(&Value::from(0)) && is_no_time();
+        ["metric", "value", "tags"].into_iter().all(same) && (same("timestamp") || became_0())
+    }
 }
 
 /// The JSON point of a put line. Numbers stay the texts they are; what is wrong with them the
@@ -128,11 +160,11 @@ fn failed(answer: &Answer) -> Error {
 
 /// Reads from the answer to a write which lines were refused. InfluxDB words them so: a sentence
 /// for each line that was not understood, and the number of points that were dropped.
-fn refused_lines(text: &str) -> Vec<Refused> {
-    let json = serde_json::from_str::<Value>(text).unwrap_or_default();
-    let text = json.get("error").and_then(Value::as_str).unwrap_or(text);
+fn refused_lines(answer: &str, posted: &[u8]) -> Vec<Refused> {
+    let json = serde_json::from_str::<Value>(answer).unwrap_or_default();
+    let said = json.get("error").and_then(Value::as_str).unwrap_or(answer);
     let mut refused = Vec::new();
-    for sentence in text.lines() {
+    for sentence in said.lines() {
         let many = sentence
             .split_once("unable to parse ")
             .and_then(|(_, rest)| rest.split_once(" more lines")?.0.parse::<u64>().ok());
@@ -143,14 +175,15 @@ fn refused_lines(text: &str) -> Vec<Refused> {
         });
         let count = unread + dropped.unwrap_or(0);
         if count > 0 {
-            refused.push((count, sentence.to_owned()));
+            let line = line_of(posted, sentence).filter(|_| count == 1);
+            refused.push(Refused { count, line, reason: sentence.to_owned() });
         }
     }
     refused
 }
 
 /// Which line of a text, from 1 on, a sentence is about: it says its number, or how it begins.
-pub(crate) fn line_of(text: &[u8], sentence: &str) -> Option<u32> {
+fn line_of(text: &[u8], sentence: &str) -> Option<u32> {
     if let Some((_, rest)) = sentence.rsplit_once("(line ") {
         let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
         return rest.get(..digits)?.parse().ok();
@@ -169,9 +202,10 @@ mod tests {
     #[test]
     fn answers_tell_how_many_lines_were_refused() {
         let partial = r#"{"error":"partial write: unable to parse 'm f=x': invalid number\nunable to parse 7 more lines\nfield type conflict: ... dropped=2"}"#;
-        let counts: Vec<u64> = refused_lines(partial).iter().map(|(count, _)| *count).collect();
-        assert_eq!(counts, [1, 7, 2]);
-        assert!(refused_lines(r#"{"error":"database is required"}"#).is_empty());
+        let refused = refused_lines(partial, b"m f=1\nm f=x\n");
+        let told: Vec<_> = refused.iter().map(|refused| (refused.count, refused.line)).collect();
+        assert_eq!(told, [(1, Some(2)), (7, None), (2, None)]);
+        assert!(refused_lines(r#"{"error":"database is required"}"#, b"").is_empty());
     }
 
     #[test]

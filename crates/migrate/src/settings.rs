@@ -6,6 +6,8 @@
 mod opentsdb;
 mod ticktock;
 
+use foliot_model::edits;
+
 /// What became of foreign settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
@@ -17,12 +19,15 @@ pub struct Settings {
     pub needless: Vec<(String, &'static str)>,
     /// Foreign settings that have no counterpart here, and what that means.
     pub missing: Vec<(String, String)>,
-    /// Keys that the foreign server does not know either.
+    /// Keys that the foreign server does not know either, and what may have been meant.
     pub unknown: Vec<String>,
 }
 
 /// Sections that InfluxDB's file of settings has, and neither of the others.
 const INFLUX_SECTIONS: [&str; 4] = ["[meta]", "[data]", "[http]", "[coordinator]"];
+
+/// Letters of a key that may be wrong.
+const SLIPS_MAX: usize = 2;
 
 /// Settings here, by key.
 type Pairs = Vec<(&'static str, String)>;
@@ -93,6 +98,9 @@ pub fn read(text: &str) -> Result<Settings, String> {
         let fits = |name: &str| name == key || name.ends_with('.') && key.starts_with(name);
         match table.iter().find(|(name, _)| fits(name)).map(|(_, fate)| fate) {
             None => settings.unknown.push(key.to_owned()),
+            Some(_) if let Some(meant) = meant(table, key) => {
+                settings.unknown.push(format!("{key}: did you mean {meant}?"));
+            }
             Some(Fate::Needless(why)) => settings.needless.push((key.to_owned(), why)),
             Some(Fate::Missing(harmless, _)) if is_among(harmless, value) => {
                 settings.needless.push((key.to_owned(), "it is so here too"));
@@ -108,6 +116,18 @@ pub fn read(text: &str) -> Result<Settings, String> {
         }
     }
     Ok(settings)
+}
+
+/// The key that somebody may have meant who wrote one that only a family has: it is a slip of the
+/// fingers away from one that matters.
+fn meant(table: &[(&'static str, Fate)], key: &str) -> Option<&'static str> {
+    if table.iter().any(|(name, _)| *name == key) {
+        return None;
+    }
+    let matters = |fate: &Fate| !matches!(fate, Fate::Needless(_));
+    let near = |name: &str| edits(name, key) <= SLIPS_MAX;
+    let names = table.iter().filter(|(name, fate)| matters(fate) && !name.ends_with('.'));
+    names.map(|(name, _)| *name).find(|name| near(name))
 }
 
 /// Whether a value is one of these. OpenTSDB takes `1` and `yes` for `true`, in any case.
@@ -171,7 +191,9 @@ mod tests {
             tsd.rtpublisher.enable = true\n\
             tsd.search.enable = false\n\
             tsd.core.auto_create_metrics = true\n\
-            tsd.typo = 1\n";
+            tsd.typo = 1\n\
+            tsd.query.timeuot = 5\n\
+            tsd.core.auto_create_metrcs = false\n";
         let settings = read(text).unwrap();
         let pair =
             |key: &'static str, value: &str, from: &str| (key, value.to_owned(), from.to_owned());
@@ -182,7 +204,12 @@ mod tests {
             pair("http.cors_domains", "*", "tsd.http.request.cors_domains"),
         ];
         assert_eq!(settings.pairs, expected);
-        assert_eq!(settings.unknown, ["tsd.typo"]);
+        let expected = [
+            "tsd.typo",
+            "tsd.query.timeuot: did you mean tsd.query.timeout?",
+            "tsd.core.auto_create_metrcs: did you mean tsd.core.auto_create_metrics?",
+        ];
+        assert_eq!(settings.unknown, expected);
         assert_eq!(settings.missing.len(), 1, "{:?}", settings.missing);
         let needless: Vec<&str> = settings.needless.iter().map(|(key, _)| key.as_str()).collect();
         let expected = [

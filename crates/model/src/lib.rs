@@ -9,6 +9,7 @@
 //! one reader sees).
 
 mod batch;
+mod edits;
 mod frame;
 mod histogram;
 mod key;
@@ -23,6 +24,7 @@ mod time;
 mod value;
 
 pub use batch::{Batch, BatchBuffers, Reject, Row, Shape, Span};
+pub use edits::edits;
 pub use frame::{Frame, SeriesHead};
 pub use histogram::{Bucket, Fault, Histogram, Interval, Resets};
 pub use key::{KeyError, KeyHasher, KeyParts, KeySecret, KeySyntax, ParseField, ParseKey};

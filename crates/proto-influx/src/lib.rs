@@ -22,6 +22,7 @@ mod fault;
 pub mod influxql;
 mod key;
 mod line;
+mod parts;
 mod precision;
 mod predicate;
 mod query;
@@ -32,6 +33,7 @@ pub use decode::{Decoded, Decoder, KEY_BYTES_MAX, STRING_BYTES_MAX, Settings, is
 pub use fault::Fault;
 pub use key::{LINE_SYNTAX, TICKTOCK_LINE_SYNTAX};
 pub use line::{LineWriter, push_field_name, push_measurement, push_tag, push_value};
+pub use parts::form_of_parts;
 pub use precision::{Precision, TIME_NS_MAX, TIME_NS_MIN};
 pub use predicate::parse_predicate;
 pub use query::{QueryError, QueryRequest};

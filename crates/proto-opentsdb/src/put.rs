@@ -57,7 +57,12 @@ pub fn put_answer(body: &[u8], flags: &PutFlags, points: u32, rejects: &[Reject]
         if failed == 0 {
             return PutAnswer { status: 204, body: Vec::new() };
         }
-        let details = "Please see the server's log or append \"details\" to the put request";
+        let first = rejects.iter().find(|reject| !reject.reason.is_empty());
+        let first = first.map_or_else(String::new, |reject| {
+            format!("; the first is in place {}: {}", reject.line, reject.reason)
+        });
+        let details =
+            format!("Please see the server's log or append \"details\" to the put request{first}");
         let error = HttpError::bad_request("One or more data points had errors");
         let body = error.with_details(details).to_json().into_bytes();
         return PutAnswer { status, body };
@@ -137,6 +142,7 @@ mod tests {
         let (status, text) = answer("", &body, 2, &bad);
         assert_eq!(status, 400);
         assert!(text.contains("\"message\":\"One or more data points had errors\""));
+        assert!(text.contains("the first is in place 2: Unable to parse value"), "{text}");
         let summary = answer("summary", &body, 2, &bad);
         assert_eq!(summary, (400, r#"{"success":1,"failed":1}"#.to_owned()));
         let details = concat!(

@@ -10,7 +10,6 @@ mod reference;
 mod retention;
 mod setting;
 
-pub(crate) use layers::distance;
 pub use layers::{Layers, Origin, Told};
 pub use reference::{reference, sample};
 pub use retention::{Cap, Keep, KeepRules};

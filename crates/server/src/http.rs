@@ -27,7 +27,7 @@ use foliot_engine::{Ack, Caller, Deleted, Error};
 use foliot_model::NamespaceId;
 use foliot_proto_opentsdb::{Endpoint, HttpRequest, Params};
 use foliot_schema::{DatabaseName, Missing};
-use hyper::body::Incoming;
+use hyper::body::{Body, Incoming};
 use hyper::header::{self, HeaderMap, HeaderName};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -201,6 +201,9 @@ async fn answer(
 
 async fn answer_call(shared: &Arc<Shared>, call: Call, began: Instant) -> Reply {
     let found = match call.dialect {
+        Dialect::Everyone if prometheus::is_asked_at_the_root(&call) => {
+            Err(NoRoute::Prometheus(format!("{}{}", routes::PROMETHEUS, call.path)))
+        }
         Dialect::Everyone => routes::find(&call.method, &call.path, &call.query),
         Dialect::Prometheus => routes::find_prometheus(&call.method, &call.path, &call.query),
         Dialect::VictoriaMetrics => {
@@ -210,7 +213,10 @@ async fn answer_call(shared: &Arc<Shared>, call: Call, began: Instant) -> Reply 
     };
     let (label, reply) = match found {
         Ok(route) => (route.path, dispatch(shared, route, call).await),
-        Err(none) => ("none", influx::options(&call).unwrap_or_else(|| refuse(none, &call))),
+        Err(none) => {
+            let refusal = || unread(refuse(none, &call), &call);
+            ("none", influx::options(&call).unwrap_or_else(refusal))
+        }
     };
     shared.metrics.count_answer(label, reply.status.as_u16(), began.elapsed());
     reply
@@ -222,11 +228,19 @@ async fn answer_ticktock(shared: &Arc<Shared>, call: Call, began: Instant) -> Re
     let id = call.headers.get(&REQUEST_ID).cloned();
     let (label, mut reply) = match routes::find_ticktock(&call.method, &call.path) {
         Some(route) => (route.path, dispatch(shared, route, call).await),
-        None => ("none", Reply::new(StatusCode::NOT_FOUND, PLAIN, "")),
+        None => ("none", unread(Reply::new(StatusCode::NOT_FOUND, PLAIN, ""), &call)),
     };
     reply.headers.extend(id.map(|id| (REQUEST_ID, id)));
     shared.metrics.count_answer(label, reply.status.as_u16(), began.elapsed());
     reply
+}
+
+/// An answer without a look at the body: where there is one the connection ends, and that is said.
+fn unread(reply: Reply, call: &Call) -> Reply {
+    match call.body.is_end_stream() {
+        true => reply,
+        false => reply.close(),
+    }
 }
 
 fn refuse(none: NoRoute, call: &Call) -> Reply {
@@ -243,6 +257,7 @@ fn refuse(none: NoRoute, call: &Call) -> Reply {
             };
             reply.header(header::ALLOW, &methods)
         }
+        (NoRoute::Prometheus(there), Dialect::Everyone) => prometheus::elsewhere(path, &there),
         (NoRoute::OpenTsdb { status, json, is_path: false }, _) => {
             Reply::json(StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST), json)
         }
@@ -270,7 +285,7 @@ fn refuse(none: NoRoute, call: &Call) -> Reply {
             let text = format!("nothing is at {path}{}", or_near(path, ""));
             foliot::no_route(StatusCode::NOT_FOUND, &text)
         }
-        (NoRoute::Unknown, _) => {
+        (NoRoute::Unknown | NoRoute::Prometheus(_), _) => {
             let text = format!("nothing is at {path}{}", or_near(path, WHAT_IS_THERE));
             Reply::text(StatusCode::NOT_FOUND, text)
         }
@@ -293,11 +308,12 @@ fn or_near(path: &str, otherwise: &str) -> String {
 
 async fn dispatch(shared: &Arc<Shared>, route: &Route, mut call: Call) -> Reply {
     if let Err(refusal) = guard::admit(shared, route, &mut call) {
-        return refusal;
+        return unread(refusal, &call);
     }
     let takes_gzip = accepts_gzip(&call.headers);
     let reply = match route.target {
         Target::Page(asset) => plain::page(asset, &call.headers),
+        Target::Documents => plain::document(shared.documents, &call),
         Target::Foliot(endpoint) => foliot::answer(shared, endpoint, call).await,
         Target::Ping => plain::ping(shared, &call),
         Target::Health => plain::health(shared),

@@ -4,7 +4,7 @@ use crate::aside::aside;
 use crate::exemplars;
 use crate::metrics::{Way, now_ns, reason_name};
 use crate::rejects::shortened;
-use crate::senders::Sent;
+use crate::senders::{self, Sent};
 use crate::shared::Shared;
 use crate::store::Store;
 use foliot_access::Measurements;
@@ -232,9 +232,12 @@ pub(crate) fn log_rejects<'a>(
         shared.rejects.keep(way.name(), class, (first, text), now_ns());
         if let Some(silent) = shared.rejects_log.admit(way.name(), class) {
             let reason = shortened(&first.reason);
+            let from = senders::peer().map_or_else(String::new, |from| format!(" from {from}"));
+            let text = shortened(&String::from_utf8_lossy(text.unwrap_or_default()));
+            let text = if text.is_empty() { text } else { format!(": {text}") };
             log::warn!(
-                "{count} rows by {} refused for their {class}, the first in line {}: {reason} \
-                 ({silent} more such reports kept silent)",
+                "{count} rows by {}{from} refused for their {class}, the first in line {}{text}: \
+                 {reason} ({silent} more such reports kept silent)",
                 way.name(),
                 first.line
             );

@@ -54,4 +54,4 @@ pub use config::Config;
 pub use foliot_engine::Ack;
 pub use foliot_proto_opentsdb::BuildInfo;
 pub use foliot_schema::DatabaseName;
-pub use server::{Listener, Server, Stop};
+pub use server::{Built, Documents, Listener, Server, Stop};

@@ -270,7 +270,7 @@ fn load(path: &str) -> Result<Loaded, String> {
         let findings: Vec<String> = findings.iter().map(ToString::to_string).collect();
         findings.join("\n")
     })?;
-    for note in notes {
+    for note in notes.iter().chain(&absent(&loaded.config, path)) {
         log::warn!("{note}");
     }
     Ok(loaded)
@@ -305,6 +305,21 @@ fn read(path: &str) -> Result<(Loaded, Vec<Finding>), Vec<Finding>> {
     if errors.is_empty() { Ok((loaded, notes)) } else { Err(errors) }
 }
 
+/// Files of rules that a configuration names one by one, and that are not there. Prometheus runs
+/// without them, and its `promtool check` refuses them.
+fn absent(config: &Config, path: &str) -> Vec<Finding> {
+    let is_pattern = |name: &str| name.contains(['*', '?', '[']);
+    let named = config.rule_files.iter().filter(|name| !is_pattern(name));
+    let gone = named.filter(|name| !Path::new(name).is_file());
+    let finding = |name: &String| Finding {
+        file: path.to_owned(),
+        line: 1,
+        key: "rule_files".to_owned(),
+        what: format!("there is no file {name}, so that its rules are not followed"),
+    };
+    gone.map(finding).collect()
+}
+
 /// Says that a configuration is good, and what else is to be said of it.
 ///
 /// # Errors
@@ -315,7 +330,12 @@ pub fn check(path: &Path) -> Result<String, String> {
         lines.collect::<String>()
     };
     let path = path.display().to_string();
-    let (loaded, notes) = read(&path).map_err(|errors| lines(&errors).trim_end().to_owned())?;
+    let all = |errors: &[Finding]| lines(errors).trim_end().to_owned();
+    let (loaded, notes) = read(&path).map_err(|errors| all(&errors))?;
+    let absent = absent(&loaded.config, &path);
+    if !absent.is_empty() {
+        return Err(all(&absent));
+    }
     let count = |count: usize, what: &str| match count {
         1 => format!("1 {what}"),
         count => format!("{count} {what}s"),

@@ -35,6 +35,11 @@ pub(crate) fn taken_from<T>(address: IpAddr, work: impl FnOnce() -> T) -> T {
     PEER.sync_scope(address, work)
 }
 
+/// Whose bytes are worked on: nobody's where this server itself makes them.
+pub(crate) fn peer() -> Option<IpAddr> {
+    PEER.try_with(|address| address.to_canonical()).ok()
+}
+
 /// Whose rows they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum From {

@@ -67,19 +67,31 @@ impl fmt::Display for Stop {
 
 impl std::error::Error for Stop {}
 
+/// What was known and made when the program was built.
+#[derive(Debug)]
+pub struct Built {
+    /// What it says about itself.
+    pub info: BuildInfo,
+    /// The pages below `/docs`.
+    pub documents: Documents,
+}
+
+/// Pages by their paths, gzipped.
+pub type Documents = &'static [(&'static str, &'static [u8])];
+
 impl Server {
     /// Listens on all configured addresses and answers that the store is not there yet. `settings`
     /// are those of `config`, with where they came from.
     ///
     /// # Errors
     /// When an address cannot be had.
-    pub fn bind(config: Config, settings: Vec<Told>, build: BuildInfo) -> Result<Self, Stop> {
+    pub fn bind(config: Config, settings: Vec<Told>, built: Built) -> Result<Self, Stop> {
         let loops = Loops::start().map_err(|error| Stop(format!("no threads: {error}")))?;
         let within = loops.first().enter();
         let connections = connections_max(config.limits_connections);
         let tls = Tls::open(&config).map_err(Stop)?;
-        let monitor = Monitor::open(&config, &build.host).map_err(Stop)?;
-        let shared = Arc::new(Shared::new(config, settings, build, (tls, monitor)));
+        let monitor = Monitor::open(&config, &built.info.host).map_err(Stop)?;
+        let shared = Arc::new(Shared::new(config, settings, built, (tls, monitor)));
         let (alive, all_done) = mpsc::channel(1);
         let places = Places::new(connections);
         let mut listeners = Vec::new();

@@ -14,6 +14,7 @@ use crate::queries::Queries;
 use crate::query::Lanes;
 use crate::rejects::Rejects;
 use crate::senders::Senders;
+use crate::server::{Built, Documents};
 use crate::store::Store;
 use crate::tls::Tls;
 use foliot_access::{Gate, Principal};
@@ -40,6 +41,8 @@ pub(crate) struct Shared {
     /// The same with where they came from.
     pub(crate) settings: Vec<Told>,
     pub(crate) build: BuildInfo,
+    /// The pages below `/docs`.
+    pub(crate) documents: Documents,
     pub(crate) metrics: Metrics,
     /// There once the store has recovered.
     store: OnceLock<Store>,
@@ -102,12 +105,13 @@ impl Shared {
     pub(crate) fn new(
         config: Config,
         settings: Vec<Told>,
-        build: BuildInfo,
+        built: Built,
         (tls, monitor): (Option<Tls>, Monitor),
     ) -> Self {
         Self {
             settings,
-            build,
+            build: built.info,
+            documents: built.documents,
             metrics: Metrics::default(),
             store: OnceLock::new(),
             is_ready: watch::Sender::new(false),

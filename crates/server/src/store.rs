@@ -4,6 +4,7 @@ use crate::aside::aside;
 use crate::config::Config;
 use crate::limits::Limit;
 use crate::metrics::{Figure, Kind, one};
+use crate::senders;
 use crate::waiting::Waiting;
 use foliot_access::{Access, Measurements, Principal};
 use foliot_engine::{Ack, Commit, Engine, Error, Listed, Sight, Snapshot, Stats, Work};
@@ -154,7 +155,16 @@ impl Store {
         match self.databases.find(database, policy) {
             // Making one waits for the disk.
             Err(Missing::Database(_)) if creates => {
-                aside(|| self.databases.find_or_create(&self.engine, database, policy, creates))
+                let made = aside(|| {
+                    self.databases.find_or_create(&self.engine, database, policy, creates)
+                })?;
+                // Its name may have been misspelt.
+                let from = senders::peer().map_or_else(String::new, |peer| format!(" from {peer}"));
+                log::info!(
+                    "database {database:?} was made, since a write{from} named it \
+                     (influx.auto_create_database)"
+                );
+                Ok(made)
             }
             found => found,
         }

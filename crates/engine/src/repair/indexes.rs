@@ -277,7 +277,9 @@ fn register(registry: &Registry, known: &Known, secret: KeySecret) -> Option<u32
     let shape = batch.push_shape(&[field]);
     batch.push_cell(Cell::boolean(false));
     batch.push_row([Span::default(), key], 0, shape, 1);
-    let (terms, mut sid) = (Terms { admit: 1, labels_max: LABELS_MAX, class: &|_| *class }, None);
+    let class = &|_: &_| *class;
+    let terms = Terms { admit: 1, limit: "a repair", labels_max: LABELS_MAX, class };
+    let mut sid = None;
     let Ok(_) = registry.register::<Infallible>(
         &batch,
         &[0],

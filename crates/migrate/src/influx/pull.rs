@@ -10,6 +10,7 @@ use crate::client::push_percent;
 use crate::error::Error;
 use crate::import::{Import, Place};
 use crate::line::fault_of;
+use crate::places::{Policy, quoted};
 use foliot_model::Value;
 use foliot_proto_influx::{push_field_name, push_measurement, push_tag, push_value};
 use std::io::{BufReader, Read};
@@ -21,7 +22,8 @@ const CHUNK_ROWS: u32 = 5_000;
 const INTERNAL: &str = "_internal";
 
 /// Imports one database of the server or all, one retention policy or all. Databases and policies
-/// keep their names.
+/// keep their names; those that the target lacks are made as they are at the server, those that it
+/// has stay as they are there.
 ///
 /// # Errors
 /// When the server or the store fails; lines that are refused are counted.
@@ -37,14 +39,12 @@ pub fn pull(
     };
     let mut puller = Puller { import, rows: 0, read_bytes: 0 };
     for database in databases.iter().filter(|name| *name != INTERNAL) {
-        let policies = match policy {
-            Some(policy) => vec![policy.to_owned()],
-            None => names(client, database, "SHOW RETENTION POLICIES")?,
-        };
-        for policy in policies {
-            puller
-                .import
-                .set_place(Place { database: database.clone(), policy: policy.clone() })?;
+        let mut policies = policies(client, database)?;
+        policies.retain(|found| policy.is_none_or(|wanted| found.name == wanted));
+        puller.import.make(database, &policies)?;
+        for Policy { name: policy, .. } in policies {
+            let place = Place { database: database.clone(), policy: Some(policy.clone()) };
+            puller.import.set_place(place)?;
             for measurement in names(client, database, "SHOW MEASUREMENTS")? {
                 let source = format!("{}.{}", quoted(&policy), quoted(&measurement));
                 let statement = format!("SELECT * FROM {source} GROUP BY *");
@@ -53,20 +53,6 @@ pub fn pull(
         }
     }
     Ok(())
-}
-
-/// A name as InfluxQL quotes it.
-fn quoted(name: &str) -> String {
-    let mut text = "\"".to_owned();
-    for c in name.chars() {
-        match c {
-            '"' | '\\' => text.extend(['\\', c]),
-            '\n' => text.push_str("\\n"),
-            c => text.push(c),
-        }
-    }
-    text.push('"');
-    text
 }
 
 /// The first column of a listing.
@@ -79,6 +65,51 @@ fn names(client: &Client, database: &str, statement: &str) -> Result<Vec<String>
         Ok(())
     })?;
     Ok(names)
+}
+
+/// The retention policies of a database.
+pub(crate) fn policies(client: &Client, database: &str) -> Result<Vec<Policy>, Error> {
+    let mut policies = Vec::new();
+    each_row(client, database, "SHOW RETENTION POLICIES", &mut |series, row, _| {
+        let named = |wanted: &str| {
+            let at = series.columns.iter().position(|column| column == wanted)?;
+            row.get(at)
+        };
+        let seconds = |column| match named(column) {
+            Some(Item::Text(text)) => seconds(text),
+            _ => None,
+        };
+        if let Some(Item::Text(name)) = named("name") {
+            policies.push(Policy {
+                name: name.clone(),
+                keep_s: seconds("duration").unwrap_or(0),
+                shard_s: seconds("shardGroupDuration").unwrap_or(0),
+                is_default: matches!(named("default"), Some(Item::Boolean(true))),
+            });
+        }
+        Ok(())
+    })?;
+    Ok(policies)
+}
+
+/// The seconds of a time as InfluxDB shows it: `168h0m0s`.
+fn seconds(text: &str) -> Option<u64> {
+    let mut rest = text;
+    let mut total: u64 = 0;
+    while !rest.is_empty() {
+        let (number, behind) = rest.split_at(rest.find(|c: char| c.is_ascii_alphabetic())?);
+        let end = behind.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(behind.len());
+        let (unit, behind) = behind.split_at(end);
+        let unit_s: u64 = match unit {
+            "h" => 3600,
+            "m" => 60,
+            "s" => 1,
+            _ => return None,
+        };
+        total = total.checked_add(number.parse::<u64>().ok()?.checked_mul(unit_s)?)?;
+        rest = behind;
+    }
+    Some(total)
 }
 
 /// What rows have in common.
@@ -246,6 +277,19 @@ impl Puller<'_, '_> {
                 out.extend_from_slice(itoa::Buffer::new().format(time_ns).as_bytes());
             }),
             _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_those_that_influx_shows() {
+        let cases = [("168h0m0s", Some(604_800)), ("0s", Some(0)), ("1m30s", Some(90))];
+        for (text, expected) in cases.into_iter().chain([("1.5s", None), ("7", None)]) {
+            assert_eq!(seconds(text), expected, "{text}");
         }
     }
 }

@@ -2,6 +2,7 @@
 //! which wins over the defaults.
 
 use super::{Config, KEYS, Key};
+use foliot_model::edits;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -200,40 +201,8 @@ fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a s
         true => known,
         false => known.rsplit('.').next().unwrap_or(known),
     };
-    let near = |known| distance(name, known).min(distance(name, short(known)));
+    let near = |known| edits(name, known).min(edits(name, short(known)));
     let best = known.map(|known| (near(known), known)).min();
     // A third of the letters may be wrong; beyond that a guess would mislead.
-    best.filter(|(distance, best)| distance * 3 <= best.len()).map(|(_, best)| best)
-}
-
-/// Number of single-letter edits between two names (V. I. Levenshtein, 1965).
-pub(crate) fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, from) in a.chars().enumerate() {
-        let mut diagonal = i;
-        let mut left = i + 1;
-        let mut next = vec![left];
-        for (&to, &above) in b.iter().zip(row.iter().skip(1)) {
-            let swap = diagonal + usize::from(from != to);
-            left = swap.min(above + 1).min(left + 1);
-            next.push(left);
-            diagonal = above;
-        }
-        row = next;
-    }
-    row.last().copied().unwrap_or(0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::distance;
-
-    #[test]
-    fn distances() {
-        assert_eq!(distance("", "abc"), 3);
-        assert_eq!(distance("kitten", "sitting"), 3);
-        assert_eq!(distance("limits.seris", "limits.series"), 1);
-        assert_eq!(distance("same", "same"), 0);
-    }
+    best.filter(|(edits, best)| edits * 3 <= best.len()).map(|(_, best)| best)
 }

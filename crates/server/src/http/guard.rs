@@ -128,8 +128,9 @@ fn refused(route: &Route, refusal: Refusal) -> Reply {
             challenge(refuse(route, StatusCode::UNAUTHORIZED, text))
         }
         Refusal::Throttled(wait_s) => {
-            let text = "too many logins from this address have failed; try again later";
-            refuse(route, StatusCode::TOO_MANY_REQUESTS, text).retry_after(wait_s)
+            let text =
+                format!("too many logins from this address have failed; try again in {wait_s} s");
+            refuse(route, StatusCode::TOO_MANY_REQUESTS, &text).retry_after(wait_s)
         }
         Refusal::Busy => {
             let text = "too many logins at once; try again later";
@@ -214,7 +215,12 @@ fn lacking(right: Right, who: &Principal, database: &str, is_change: bool) -> St
     };
     let name = who.name();
     let who = if name.is_empty() { "this client".to_owned() } else { format!("{name:?}") };
-    format!("{who} lacks {needed}; an administrator gives it (GRANT, or a token with the role)")
+    let by = match right {
+        Right::Operate => "(`foliot user token NAME --role operator`, or a user with that role)",
+        Right::Administer => "(GRANT ALL PRIVILEGES, or a token with the role)",
+        _ => "(GRANT, or a token with the role)",
+    };
+    format!("{who} lacks {needed}; an administrator gives it {by}")
 }
 
 /// A refusal in the manner of the route's door.

@@ -3,6 +3,7 @@
 use super::{Call, INFLUX_VERSION, Reply, accepts_gzip};
 use crate::http::routes::Asset;
 use crate::metrics::Exposition;
+use crate::server::Documents;
 use crate::shared::Shared;
 use flate2::read::GzDecoder;
 use foliot_engine::{Trouble, Work};
@@ -22,6 +23,10 @@ const EDITOR: &[u8] = include_bytes!("../web/dist/s/editor.js.gz");
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
                       connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; \
                       frame-ancestors 'none'";
+
+/// A document has its style in itself, and nothing else: no script, no picture, no form.
+const DOCUMENT_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; \
+                               form-action 'none'; frame-ancestors 'none'";
 
 /// A file of the page, as it lies in memory; unpacked for the few clients that cannot do it. A
 /// browser that has it already is told so.
@@ -46,6 +51,27 @@ pub(super) fn page(asset: Asset, request: &HeaderMap) -> Reply {
         .header(header::X_FRAME_OPTIONS, "DENY")
         .header(header::REFERRER_POLICY, "no-referrer")
         .header(header::CACHE_CONTROL, "no-cache")
+}
+
+/// A document as a page, by its path below `/docs`.
+pub(super) fn document(documents: Documents, call: &Call) -> Reply {
+    let path = call.path.strip_prefix("/docs").unwrap_or_default().trim_matches('/');
+    if path.is_empty() {
+        // Links on a page are told from its own address.
+        return Reply::empty(StatusCode::FOUND).header(header::LOCATION, "/docs/README.md");
+    }
+    let Some((_, packed)) = documents.iter().find(|(known, _)| *known == path) else {
+        let text = format!("there is no document {path}; /docs lists them");
+        return Reply::text(StatusCode::NOT_FOUND, text);
+    };
+    let reply = match accepts_gzip(&call.headers) {
+        true => Reply::new(StatusCode::OK, "text/html; charset=utf-8", *packed).gzipped(),
+        false => Reply::new(StatusCode::OK, "text/html; charset=utf-8", unpacked(packed)),
+    };
+    reply
+        .header(header::CONTENT_SECURITY_POLICY, DOCUMENT_POLICY)
+        .header(header::X_FRAME_OPTIONS, "DENY")
+        .header(header::REFERRER_POLICY, "no-referrer")
 }
 
 /// What tells a file from its other builds: the checksum and the length at the end of its gzip

@@ -32,7 +32,7 @@ use foliot_model::{Batch, Cell, Kind, NamespaceId, Reject};
 use foliot_proto_opentsdb::Params;
 use foliot_proto_prometheus::{
     CsvColumns, CsvLines, DatadogVersion, Exemplars, Families, Format, Histograms, JsonLines,
-    KEY_SYNTAX, Naming, Version, WriteRequest, decode_text, next_piece,
+    KEY_SYNTAX, Naming, Version, WriteRequest, decode_text, error_json, next_piece,
 };
 use hyper::StatusCode;
 use hyper::header::{self, HeaderName};
@@ -142,6 +142,21 @@ const HISTOGRAMS_WRITTEN: HeaderName =
 const EXEMPLARS_WRITTEN: HeaderName =
     HeaderName::from_static("x-prometheus-remote-write-exemplars-written");
 
+/// Whether PromQL is asked at the root, at the one path of Prometheus that OpenTSDB has as well.
+pub(super) fn is_asked_at_the_root(call: &Call) -> bool {
+    call.path == "/api/v1/query" && Params::first(&call.query, "query").is_some()
+}
+
+/// What a client of Prometheus is told that asks at the root of a port that others use too.
+pub(super) fn elsewhere(path: &str, there: &str) -> Reply {
+    let text = format!(
+        "nothing of Prometheus is at {path}: ask at {there}, or set listen.prometheus for a port \
+         of its own"
+    );
+    Reply::json(StatusCode::NOT_FOUND, error_json("not_found", &text))
+}
+
+/// Answers at one of Prometheus' paths.
 pub(super) async fn answer(shared: &Arc<Shared>, endpoint: Endpoint, call: Call) -> Reply {
     let answered = match endpoint {
         Endpoint::Write => write(shared, call).await,

@@ -3,8 +3,8 @@
 use super::foliot::Endpoint as Foliot;
 use super::prometheus::Endpoint as Prometheus;
 use super::ticktock::Endpoint as TickTock;
-use crate::config;
 use foliot_access::Access;
+use foliot_model::edits;
 use foliot_proto_opentsdb::{Endpoint, HttpRequest, route};
 
 /// What a request does, and so what whoever sends it must be allowed to.
@@ -54,6 +54,7 @@ impl Right {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
     Page(Asset),
+    Documents,
     /// Foliot's own API.
     Foliot(Foliot),
     Ping,
@@ -184,6 +185,8 @@ pub(crate) static ROUTES: &[Route] = &[
     row(GET, "/s/page.css", Right::Public, Target::Page(Asset::Style)),
     row(GET, "/s/page.js", Right::Public, Target::Page(Asset::Script)),
     row(GET, "/s/editor.js", Right::Public, Target::Page(Asset::Editor)),
+    row(GET, "/docs", Right::Public, Target::Documents),
+    row(GET, DOCUMENT, Right::Public, Target::Documents),
     row(POST, "/api/foliot/v1/query", Right::Read, Target::Foliot(Foliot::Query)),
     row(GET, "/api/foliot/v1/catalogue", Right::Door, Target::Foliot(Foliot::Catalogue)),
     row(GET, "/api/foliot/v1/cardinality", Right::Read, Target::Foliot(Foliot::Cardinality)),
@@ -540,7 +543,15 @@ pub(crate) enum NoRoute {
     /// OpenTSDB's door says why, as the body of its answer: there is no such path, or it may not be
     /// asked so.
     OpenTsdb { status: u16, json: String, is_path: bool },
+    /// The path is one of Prometheus without what stands before it here: where it is.
+    Prometheus(String),
 }
+
+/// A document.
+const DOCUMENT: &str = "/docs/{path}";
+
+/// What stands before Prometheus' paths where other doors are too.
+pub(crate) const PROMETHEUS: &str = "/prometheus";
 
 /// Longest path for which one is looked for that may have been meant, and how many letters of it
 /// may be wrong: of more than a slip of the fingers a guess would lead to another door, which takes
@@ -554,14 +565,14 @@ pub(crate) fn nearest(path: &str) -> Option<String> {
     if path.len() > GUESSED_BYTES_MAX {
         return None;
     }
-    let there = format!("/prometheus{path}");
+    let there = format!("{PROMETHEUS}{path}");
     if ROUTES.iter().any(|route| route.path == there) || is_values(&there) {
         return Some(there);
     }
     let slips = |known: &'static str| {
         let parts = || path.split('/').zip(known.split('/')).filter(|(said, is)| said != is);
         let is_near = path.split('/').count() == known.split('/').count() && parts().count() == 1;
-        let slips = is_near.then(|| parts().map(|(said, is)| config::distance(said, is)).sum());
+        let slips = is_near.then(|| parts().map(|(said, is)| edits(said, is)).sum());
         slips.filter(|slips| *slips <= SLIPS_MAX).map(|slips: usize| (slips, known))
     };
     let best = ROUTES.iter().filter_map(|route| slips(route.path)).min();
@@ -592,6 +603,7 @@ pub(crate) fn find(method: &str, path: &str, query: &str) -> Result<&'static Rou
         Some(("/api/v2/authorizations", _)) => "/api/v2/authorizations/{id}",
         Some(("/api/v2/orgs", _)) => "/api/v2/orgs/{id}",
         Some((_, "values")) if is_values(trimmed) => VALUES,
+        Some(_) if trimmed.starts_with("/docs/") => DOCUMENT,
         _ => trimmed,
     };
     if let Some(found) = ROUTES.iter().filter(own).find(|route| route.path == trimmed) {
@@ -618,6 +630,9 @@ pub(crate) fn find(method: &str, path: &str, query: &str) -> Result<&'static Rou
             }
             let is_path = matches!(error.status, 404 | 501);
             let near = nearest(trimmed).filter(|_| error.status == 404);
+            if let Some(near) = near.as_ref().filter(|near| near.starts_with(PROMETHEUS)) {
+                return Err(NoRoute::Prometheus(near.clone()));
+            }
             let error = match near {
                 Some(near) => error.with_details(format!("Did you mean {near}?")),
                 None if trimmed.starts_with("/api/v3/query") => error.with_details(

@@ -155,8 +155,9 @@ fn refuse(shared: &Shared) -> Failure {
     shared.metrics.queries_refused.add(1);
     let text = format!(
         "as many queries as limits.queries allows ({}) are running, and others wait already \
-         (limits.queries_waiting, limits.query_wait); try again later",
-        shared.config.limits_queries
+         (limits.queries_waiting, limits.query_wait); try again in {} s",
+        shared.config.limits_queries,
+        shared.lanes.retry_after_s(shared)
     );
     Failure::new(StatusCode::TOO_MANY_REQUESTS, text)
 }

@@ -13,7 +13,7 @@ use foliot_model::Table;
 use foliot_proto_influx::answer::error_answer;
 use foliot_proto_influx::encode::{Encoder, Format, refusal};
 use foliot_proto_influx::influxql::{Show, Statement, parse};
-use foliot_proto_influx::{QueryRequest, WriteApi};
+use foliot_proto_influx::{QueryRequest, WriteApi, form_of_parts};
 use foliot_proto_opentsdb::{Params, parse_once};
 use hyper::StatusCode;
 use hyper::header::{self, HeaderName};
@@ -42,8 +42,7 @@ async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
     let accept = text_of(header::ACCEPT).unwrap_or_default().to_owned();
     let format = QueryRequest::format(&call.query, &accept);
     let refuse = |status, message: &str| refuse(format, status, message);
-    let is_form = text_of(header::CONTENT_TYPE)
-        .is_some_and(|kind| kind.starts_with("application/x-www-form-urlencoded"));
+    let kind_of_body = text_of(header::CONTENT_TYPE).unwrap_or_default().to_owned();
     let gzip = accepts_gzip(&call.headers);
     let caller = call.caller("influxql");
     let text = body::read(shared, &call.headers, call.body, Vec::new()).await?;
@@ -51,7 +50,12 @@ async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
         let message = format!("the query is longer than {QUERY_BYTES_MAX} bytes");
         return Err(refuse(StatusCode::PAYLOAD_TOO_LARGE, &message));
     }
-    let form = if is_form { String::from_utf8_lossy(&text.bytes) } else { "".into() };
+    let form = match &*kind_of_body {
+        kind if kind.starts_with("application/x-www-form-urlencoded") => {
+            String::from_utf8_lossy(&text.bytes)
+        }
+        kind => form_of_parts(kind, &text.bytes).unwrap_or_default().into(),
+    };
     let bad = |message: String| refuse(StatusCode::BAD_REQUEST, &message);
     let request =
         QueryRequest::parse(&call.query, &form, &accept).map_err(|error| bad(error.to_string()))?;

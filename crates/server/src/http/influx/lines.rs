@@ -2,6 +2,7 @@
 
 use crate::ingest;
 use crate::metrics::{Way, now_ns};
+use crate::senders;
 use crate::shared::Shared;
 use crate::store::Store;
 use foliot_access::Measurements;
@@ -9,6 +10,7 @@ use foliot_engine::{Commit, Error};
 use foliot_model::{Batch, NamespaceId, Reject};
 use foliot_proto_influx::{Decoded, LINE_SYNTAX, Precision, Settings};
 use foliot_schema::Manner;
+use std::ops::Range;
 use std::time::Duration;
 
 /// Lines of a request that become one batch: large enough that batches cost nothing, small enough
@@ -74,6 +76,26 @@ pub(super) fn store_lines(
     Ok(stored)
 }
 
+/// Times of the first hours of 1970 that were taken for nanoseconds, and are seconds, milliseconds
+/// or microseconds of these years. Below, they are the small numbers of somebody who tries.
+const SHORT_NS: Range<i64> = 100_000_000..10_000_000_000_000_000;
+
+/// Says once in a while that times are hardly meant as they are read.
+fn hint_at_units(shared: &Shared, first_ns: Option<i64>, precision: Precision) {
+    let is_short = first_ns.is_some_and(|time_ns| SHORT_NS.contains(&time_ns));
+    if !is_short || precision != Precision::Nanosecond {
+        return;
+    }
+    if let Some(silent) = shared.failures_log.admit(Way::InfluxHttp.name(), "units of time") {
+        let from = senders::peer().map_or_else(String::new, |peer| format!(" from {peer}"));
+        log::warn!(
+            "lines{from} have times of 1970, as seconds or milliseconds have that are taken for \
+             nanoseconds: precision=s, ms or us says what they are ({silent} more such reports \
+             kept silent)"
+        );
+    }
+}
+
 /// Some of a request's lines.
 struct Slice<'a> {
     lines: &'a [u8],
@@ -99,6 +121,7 @@ fn store_slice(
     batch.own(decoded.bytes);
     let worded = rejects.len();
     let rows = batch.rows().len();
+    hint_at_units(shared, batch.rows().first().map(|row| row.time_ns), slice.settings.precision);
     ingest.count_unworded(decoded.refused.saturating_sub(worded) as u64);
     store.kinds().check(store.engine(), &mut batch, Manner::Strict, &mut rejects)?;
     let appended = match rows > 0 && !rejects.is_empty() && !slice.order.accepts_partial {

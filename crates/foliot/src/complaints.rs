@@ -1,0 +1,166 @@
+//! What is wrong with a command line, in one sentence that says what is right.
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+/// What is wrong with it.
+pub(crate) fn sentence(error: &clap::Error) -> String {
+    let list = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => vec![text.clone()],
+        Some(ContextValue::Strings(list)) => list.clone(),
+        _ => Vec::new(),
+    };
+    // The best guess is the last one.
+    let text = |kind| list(kind).pop();
+    let argument = text(ContextKind::InvalidArg).unwrap_or_default();
+    let usage = error.get(ContextKind::Usage).map(ToString::to_string).unwrap_or_default();
+    let usage = usage.trim().trim_start_matches("Usage: ");
+    let guess = text(ContextKind::SuggestedArg).or_else(|| text(ContextKind::SuggestedSubcommand));
+    let guess = guess.map_or_else(
+        || format!("; `{}` lists all flags", help_of(usage)),
+        |guess| format!("; did you mean {guess}?"),
+    );
+    match error.kind() {
+        ErrorKind::UnknownArgument => unknown(&argument, usage, &guess),
+        ErrorKind::InvalidSubcommand => {
+            let command = text(ContextKind::InvalidSubcommand).unwrap_or_default();
+            unknown_command(&command, usage, &guess)
+        }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => {
+            match (help_of(usage), list(ContextKind::ValidSubcommand).join(", ")) {
+                (help, _) if !usage.contains("foliot ") || help == "foliot help serve" => {
+                    "say what to do, for example `foliot serve`; `foliot help` lists all commands"
+                        .to_owned()
+                }
+                (help, known) if known.is_empty() => {
+                    format!("{} needs another word; `{help}` shows which", named(usage))
+                }
+                (help, known) => {
+                    format!("{} needs one of {known}; `{help}` shows how", named(usage))
+                }
+            }
+        }
+        ErrorKind::ValueValidation => {
+            let value = text(ContextKind::InvalidValue).unwrap_or_default();
+            let why = std::error::Error::source(error).map(ToString::to_string);
+            let why = why.unwrap_or_else(|| format!("`{}` shows how", help_of(usage)));
+            format!("{argument} cannot be {value}: {why}")
+        }
+        ErrorKind::MissingRequiredArgument => {
+            let missing = list(ContextKind::InvalidArg).join(" and ");
+            format!("{missing} must be given; `{}` shows how", help_of(usage))
+        }
+        ErrorKind::InvalidValue => {
+            let known = list(ContextKind::ValidValue).join(", ");
+            match text(ContextKind::InvalidValue).filter(|value| !value.is_empty()) {
+                Some(value) => format!("{argument} cannot be {value}: it is one of {known}"),
+                None if known.is_empty() => format!("{argument} needs a value"),
+                None => format!("{argument} needs a value: one of {known}"),
+            }
+        }
+        ErrorKind::ArgumentConflict => format!("{argument} is given twice"),
+        _ => {
+            let text = error.render().to_string();
+            let line = text.lines().next().unwrap_or_default();
+            line.trim_start_matches("error: ").to_owned()
+        }
+    }
+}
+
+/// The command whose usage this is, as it is written.
+fn named(usage: &str) -> String {
+    format!("`{}`", help_of(usage).replacen("foliot help ", "foliot ", 1))
+}
+
+fn unknown_command(command: &str, usage: &str, guess: &str) -> String {
+    let within = help_of(usage);
+    match (within.as_str(), meant(command)) {
+        ("foliot help serve", Some(meant)) => format!("unknown command {command}: {meant}"),
+        _ if guess.contains("did you") => format!("unknown command {command}{guess}"),
+        ("foliot help serve", None) => {
+            format!("unknown command {command}; `foliot help` lists all commands")
+        }
+        (within, _) => format!("unknown command {command}; `{within}` lists what stands there"),
+    }
+}
+
+/// What somebody wants who gives a command that other programs have.
+fn meant(command: &str) -> Option<&'static str> {
+    Some(match command {
+        "start" | "run" | "server" | "daemon" | "up" => "`foliot serve` runs the server",
+        "stop" | "quit" | "shutdown" | "down" | "kill" => {
+            "a server ends by Ctrl-C where it runs, by `kill PID`, or by `systemctl stop foliot`"
+        }
+        "restart" | "reload" => {
+            "a server reads its settings again by `kill -HUP PID` or `systemctl reload foliot`, \
+             which says what needs a restart; `systemctl restart foliot` does that"
+        }
+        "status" => "`foliot top` shows what a server does, and /-/ready whether it is ready",
+        "repair" | "fsck" | "verify" => {
+            "`foliot check` reads a store, `foliot check --repair` says what can be saved of it"
+        }
+        "dump" => "`foliot export` writes samples out, `foliot backup` copies a store",
+        "load" => "`foliot import` brings a dump in",
+        "init" => "`foliot config init` writes a file of settings; a store makes itself",
+        "shell" | "sql" | "cli" => "`foliot query` asks a running server",
+        "passwd" | "password" => "`foliot user password NAME` gives a user another password",
+        _ => return None,
+    })
+}
+
+/// What a flag of another server is called here, for the command whose usage this is.
+fn ours(argument: &str, usage: &str) -> Option<&'static str> {
+    let asks = ["foliot query", "foliot top"].iter().any(|command| usage.starts_with(command));
+    Some(match argument {
+        "--port" | "--host" | "--bind" | "--addr" | "--address" | "--web.listen-address" => {
+            match asks {
+                true => "--url http://HOST:PORT",
+                false if usage.starts_with("foliot serve") => "--listen HOST:PORT",
+                false => return None,
+            }
+        }
+        "--dir" | "--path" | "--datadir" | "--data" | "--storage.tsdb.path" if !asks => {
+            "--data-dir DIR"
+        }
+        "--storage.tsdb.retention.time" | "--keep" => "--retention TIME",
+        "--config.file" | "--conf" => "--config FILE",
+        "--password" if asks => "--user NAME:PASSWORD",
+        _ => return None,
+    })
+}
+
+fn unknown(argument: &str, usage: &str, guess: &str) -> String {
+    let takes_store = ["foliot backup", "foliot check", "foliot retention", "foliot serve"];
+    let takes_store = takes_store.iter().any(|command| usage.starts_with(command));
+    let single = std::env::args().find(|word| is_single(word));
+    match (argument, ours(argument, usage), single) {
+        ("true" | "false", ..) => format!(
+            "unknown argument {argument}: flags that are true or false take no value; \
+             `--set KEY={argument}` does"
+        ),
+        (_, _, Some(word)) if argument.len() == 2 && word.starts_with(argument) => {
+            format!("unknown argument {word}: flags begin with two dashes, as in -{word}")
+        }
+        (_, Some(ours), _) => format!("unknown argument {argument}: here it is {ours}"),
+        _ if takes_store && !argument.starts_with('-') => {
+            format!("unknown argument {argument}: a store is named by --data-dir {argument}")
+        }
+        _ => format!("unknown argument {argument}{guess}"),
+    }
+}
+
+/// Whether a word is a long flag with one dash too few.
+fn is_single(word: &str) -> bool {
+    let name = word.strip_prefix('-').unwrap_or_default();
+    name.len() > 1 && name.starts_with(|c: char| c.is_ascii_lowercase())
+}
+
+/// The command that explains the one whose usage this is: the words before the arguments, such as
+/// `foliot help user add`.
+fn help_of(usage: &str) -> String {
+    let words = usage.split_whitespace().skip(1);
+    let command: Vec<&str> = words.take_while(|word| !word.starts_with(['[', '<', '-'])).collect();
+    match command.as_slice() {
+        [] => "foliot help serve".to_owned(),
+        command => format!("foliot help {}", command.join(" ")),
+    }
+}
