@@ -198,7 +198,7 @@ def otlp():
         {"name": "otlp.took", "unit": "s", "histogram": {"aggregationTemporality": 2, "dataPoints": [
             point(count="6", sum=4.5, bucketCounts=["3", "2", "1"], explicitBounds=[0.1, 1], exemplars=[told])]}},
         {"name": "otlp.wide", "unit": "ms", "exponentialHistogram": {"aggregationTemporality": 2, "dataPoints": [
-            point(count="9", sum=12.5, scale=2, zeroCount="2", zeroThreshold=0.001,
+            point(count="9", sum=12.5, scale=2, zeroCount="2",
                   positive={"offset": -1, "bucketCounts": ["1", "2", "0", "1"]},
                   negative={"offset": 0, "bucketCounts": ["3"]})]}},
         {"name": "otlp.size", "summary": {"dataPoints": [
