@@ -441,11 +441,8 @@ fn named_database(query: &str, headers: &HeaderMap) -> Option<DatabaseName> {
 /// Refuses a change whose database is one by `db` and `rp` and another one by a header: whoever set
 /// the header, in a proxy perhaps, and whoever wrote the parameter meant different things.
 fn check_database(query: &str, headers: &HeaderMap) -> Result<(), String> {
-    let by_header = named_database("", headers);
-    let Some((by_param, by_header)) = named_database(query, &HeaderMap::new()).zip(by_header)
-    else {
-        return Ok(());
-    };
+    let Some(by_header) = named_database("", headers) else { return Ok(()) };
+    let Some(by_param) = named_database(query, &HeaderMap::new()) else { return Ok(()) };
     let has_both = by_param.policy.is_some() && by_header.policy.is_some();
     let agrees = by_param.database == by_header.database
         && !(has_both && by_param.policy != by_header.policy);
