@@ -206,7 +206,7 @@ fn strangers_at_every_door_keep_nobody_from_writing() {
                         ("POST", "/api/v2/write?bucket=default", "evil v=1 1"),
                         ("GET", "/query?db=default&q=SHOW%20MEASUREMENTS", ""),
                         ("POST", "/query?q=DROP%20DATABASE%20default", ""),
-                        ("GET", "/api/v1/query?query=canary_v", ""),
+                        ("GET", "/prometheus/api/v1/query?query=canary_v", ""),
                         ("GET", "/metrics", ""),
                     ];
                     let heads = [("Authorization", who)];

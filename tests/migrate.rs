@@ -88,6 +88,52 @@ fn a_dump_goes_through_a_running_server_all_the_same() {
     assert!(text.contains("sys.cpu.user 1700002820250 -9223372036854775808 cpu=0 host=web01\n"));
 }
 
+#[test]
+fn put_lines_go_to_the_database_that_is_named() {
+    let scratch = Scratch::new();
+    let (file, store) = (scratch.path().join("dump"), scratch.path().join("store"));
+    std::fs::write(&file, "m 1767225600 1 h=a\n").unwrap();
+    let words = ["import", "opentsdb", file.to_str().unwrap(), "--db", "elsewhere", "--rp", "w"];
+    let imported = run(&words, &store);
+    assert!(imported.status.success(), "{}", said(&imported));
+    let export = |words: &[&str], store: &Path| {
+        run(&[&["export", "--format", "opentsdb"], words].concat(), store)
+    };
+    let line = "m 1767225600 1 h=a\n";
+    let there = export(&["--db", "elsewhere", "--rp", "w"], &store);
+    assert_eq!(String::from_utf8_lossy(&there.stdout), line, "{}", said(&there));
+    // Who exports without a name is told of the other databases.
+    let default = export(&[], &store);
+    assert!(default.status.success() && default.stdout.is_empty(), "{}", said(&default));
+    assert!(said(&default).contains("--db names another: elsewhere"), "{}", said(&default));
+    let server = Server::start(&scratch.path().join("served"), &[]);
+    let url = format!("http://{}", server.address);
+    let imported = run(&[&words[..], &["--url", &url]].concat(), scratch.path());
+    assert!(imported.status.success(), "{}", said(&imported));
+    let asked = server.get("/query?db=elsewhere&rp=w&q=SELECT+value+FROM+m").text();
+    assert!(asked.contains(r#""2026-01-01T00:00:00Z",1]"#), "{asked}");
+    let measurements = server.get("/query?db=default&q=SHOW+MEASUREMENTS").text();
+    assert!(!measurements.contains("\"m\""), "{measurements}");
+    // A policy that nobody has is a typing error.
+    let words = ["import", "influx", "--from", &url, "--db", "elsewhere", "--rp", "nope"];
+    let refused = run(&words, &store);
+    assert!(!refused.status.success(), "{}", said(&refused));
+    assert!(said(&refused).contains("has a retention policy \"nope\""), "{}", said(&refused));
+    server.stop();
+}
+
+#[test]
+fn a_dump_of_which_nothing_is_understood_fails() {
+    let scratch = Scratch::new();
+    let file = scratch.path().join("dump");
+    std::fs::write(&file, "m 1767225600 1 h=a\n\nm 1767225601 1 h=a\n").unwrap();
+    let words = ["import", "ticktock", file.to_str().unwrap()];
+    let imported = run(&words, &scratch.path().join("store"));
+    assert_eq!(imported.status.code(), Some(1), "{}", said(&imported));
+    let text = "0 lines stored, 0 refused, 2 passed over since they are no puts";
+    assert!(said(&imported).contains(text), "{}", said(&imported));
+}
+
 /// What TickTock's `inspect -r` prints: a blank before the first tag, six significant digits,
 /// fields as a tag, tags or none.
 const TICKTOCK: &str = "\

@@ -13,6 +13,7 @@ use foliot_migrate::{
     prometheus, settings, ticktock,
 };
 use foliot_model::{Name, Selector, Test, TimeRange};
+use foliot_schema::Databases;
 use foliot_server::config::Layers;
 use foliot_server::machine;
 use std::fmt::Write as _;
@@ -91,7 +92,9 @@ pub(crate) fn import(what: &Move) -> Result<ExitCode, String> {
         progress::replace("");
     }
     tell(&summary(what, origin.name(), &progress, &faults, began.elapsed()));
-    Ok(if progress.refused > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    // A file of which nothing was understood is another one than was meant.
+    let is_strange = progress.stored == 0 && progress.passed_over > 0;
+    Ok(if progress.refused > 0 || is_strange { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
 fn bring(
@@ -132,12 +135,15 @@ fn how_far(what: &Move, progress: &Progress) -> String {
     let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
     let total = progress.bytes_total;
     let of = total.map_or_else(String::new, |total| format!(" of {:.1}", mib(total)));
-    let Progress { stored, refused, exemplars, .. } = progress;
+    let Progress { stored, refused, exemplars, passed_over, .. } = progress;
     let lines = if what.format == "prometheus" { "samples" } else { "lines" };
     let done = if what.is_dry { "found" } else { "stored" };
     let mut text = format!("{:.1} MiB{of} read, {stored} {lines} {done}", mib(progress.bytes_read));
     // Writing to memory cannot fail.
     let _ = write!(text, ", {refused} refused");
+    if *passed_over > 0 {
+        let _ = write!(text, ", {passed_over} passed over since they are no puts");
+    }
     if *exemplars > 0 {
         let _ = write!(text, ", {exemplars} exemplars left out");
     }
@@ -180,6 +186,19 @@ pub(crate) fn export(what: &Move) -> Result<ExitCode, String> {
     Ok(code)
 }
 
+/// What is to be said of databases that were not asked for.
+fn others(engine: &Engine, written: &str) -> String {
+    let names = Databases::new(engine).list().into_iter().map(|(name, _)| name);
+    let names: Vec<String> = names.filter(|name| name != written).collect();
+    match names.as_slice() {
+        [] => String::new(),
+        names => format!(
+            "only the database {written} was written; --db names another: {}\n",
+            names.join(", ")
+        ),
+    }
+}
+
 /// Writes samples of a disk out, and returns what is to be said of that.
 fn export_from(what: &Move, disk: Arc<dyn Disk>) -> Result<(String, ExitCode), String> {
     let engine = open(what, disk)?;
@@ -195,6 +214,10 @@ fn export_from(what: &Move, disk: Arc<dyn Disk>) -> Result<(String, ExitCode), S
         exact_labels: None,
         only: None,
     };
+    let others = match what.database {
+        None => others(&engine, database),
+        Some(_) => String::new(),
+    };
     let range = TimeRange::new(what.start_ns, what.end_ns);
     let mut out = output(&what.file)?;
     let (out, snapshot) = (&mut *out, engine.snapshot());
@@ -206,7 +229,7 @@ fn export_from(what: &Move, disk: Arc<dyn Disk>) -> Result<(String, ExitCode), S
     let exported = exported.map_err(sentence)?;
     let absent = engine.absent_parts(namespace, range);
     engine.close().map_err(|error| format!("the store was not closed in order: {error}"))?;
-    let figures = figures(&exported);
+    let figures = format!("{}{}", figures(&exported), others);
     if absent.is_empty() {
         return Ok((figures, ExitCode::SUCCESS));
     }

@@ -68,6 +68,7 @@ impl fmt::Display for Error {
             Self::BadUrl { url, reason } => {
                 write!(f, "'{url}' is no address of a server: {reason}; use http://HOST:PORT")
             }
+            Self::Answer { status: 200, message } => write!(f, "the server answered: {message}"),
             Self::Answer { status, message } => {
                 write!(f, "the server answered {status}: {message}")
             }

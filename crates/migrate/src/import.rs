@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::places::{self, Policy};
 use crate::post::{self, Refused};
 use foliot_engine::{Ack, Commit, Engine};
-use foliot_model::{Batch, BatchBuffers, DEFAULT_NAMESPACE, NamespaceId, Reject};
+use foliot_model::{Batch, BatchBuffers, NamespaceId, Reject};
 use foliot_proto_influx::{Decoder, LINE_SYNTAX, Precision, Settings};
 use foliot_proto_opentsdb::{KEY_SYNTAX, Options, decode_lines};
 use foliot_proto_prometheus::{
@@ -85,6 +85,8 @@ pub struct Progress {
     pub refused: u64,
     /// Exemplars, which are not kept.
     pub exemplars: u64,
+    /// Lines that are none of the format's and may be what the other program said about itself.
+    pub passed_over: u64,
 }
 
 /// The two languages that foreign lines are turned into.
@@ -227,7 +229,7 @@ impl<'a> Import<'a> {
     }
 
     /// Takes a put line: `words` are `metric timestamp value tags…`. Put lines keep OpenTSDB's
-    /// freedom to mix integers and floats in one series, and go to the default database.
+    /// freedom to mix integers and floats in one series.
     ///
     /// # Errors
     /// As [`Import::line`].
@@ -274,6 +276,11 @@ impl<'a> Import<'a> {
     /// Counts exemplars, which are not kept.
     pub(crate) fn left_out(&mut self, exemplars: u64) {
         self.progress.exemplars += exemplars;
+    }
+
+    /// Counts a line that is none of the format's.
+    pub(crate) fn pass_over(&mut self) {
+        self.progress.passed_over += 1;
     }
 
     /// Counts a line that cannot be turned into line protocol.
@@ -336,8 +343,8 @@ impl<'a> Import<'a> {
                 batch
             }
             Spelling::Puts => {
-                let mut batch =
-                    Batch::new(&piece.text, DEFAULT_NAMESPACE, &KEY_SYNTAX, secret, buffers);
+                let namespace = self.namespace(engine)?;
+                let mut batch = Batch::new(&piece.text, namespace, &KEY_SYNTAX, secret, buffers);
                 decode_lines(&mut batch, &Options::default(), &mut rejects);
                 batch
             }
@@ -400,7 +407,7 @@ impl<'a> Import<'a> {
         let first = piece.records.first().map_or(0, |(_, source)| *source);
         let refused = match piece.spelling {
             Spelling::Lines => post::lines(client, &self.place, &piece.text)?,
-            Spelling::Puts => post::puts(client, &piece.text)?,
+            Spelling::Puts => post::puts(client, &self.place, &piece.text)?,
             Spelling::Series => post::series(client, &self.place, &piece.text)?,
         };
         for Refused { count, line, reason } in refused {

@@ -67,8 +67,9 @@ fn to_place(client: &Client, path: &str, place: &Place, body: &[u8]) -> Result<A
     patiently(client, &target, body)
 }
 
-/// Posts put lines to `/api/put`, as the JSON that it takes.
-pub(crate) fn puts(client: &Client, text: &[u8]) -> Result<Vec<Refused>, Error> {
+/// Posts put lines to `/api/put`, as the JSON that it takes. Where no place is named they go to the
+/// one that the server has for such lines.
+pub(crate) fn puts(client: &Client, place: &Place, text: &[u8]) -> Result<Vec<Refused>, Error> {
     let mut refused = Vec::new();
     let mut points = Vec::new();
     for (number, line) in (1..).zip(text.split(|&byte| byte == b'\n')) {
@@ -84,7 +85,11 @@ pub(crate) fn puts(client: &Client, text: &[u8]) -> Result<Vec<Refused>, Error> 
         return Ok(refused);
     }
     let body: Value = points.iter().map(|(_, point)| point.clone()).collect();
-    let answer = patiently(client, "/api/put?details", body.to_string().as_bytes())?;
+    let body = body.to_string();
+    let answer = match *place == Place::default() {
+        true => patiently(client, "/api/put?details", body.as_bytes())?,
+        false => to_place(client, "/api/put?details&db=", place, body.as_bytes())?,
+    };
     if answer.status == 204 {
         return Ok(refused);
     }

@@ -25,7 +25,7 @@ const NO_FIELD: &str = "_";
 const MILLIS_FROM: i64 = 10_000_000_000;
 
 /// Imports a dump. Lines that are no puts, such as what `inspect` says about itself, are passed
-/// over.
+/// over and counted.
 ///
 /// # Errors
 /// When the dump cannot be read or storing fails as a whole.
@@ -33,7 +33,12 @@ pub fn import(source: &mut Source, import: &mut Import<'_>) -> Result<(), Error>
     let mut line = Vec::new();
     while let Some(number) = source.next_line(&mut line)? {
         import.read(source.bytes_read(), source.bytes_total());
-        let Some(words) = line.strip_prefix(b"put ") else { continue };
+        let Some(words) = line.strip_prefix(b"put ") else {
+            if !line.trim_ascii().is_empty() {
+                import.pass_over();
+            }
+            continue;
+        };
         match read_point(words) {
             Ok(point) => import.line(number, |out| point.write(out))?,
             Err(reason) => import.refuse(number, reason),

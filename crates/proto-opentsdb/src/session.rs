@@ -28,7 +28,13 @@ pub struct Step {
     pub consumed: usize,
     /// A command that the caller must answer before it goes on.
     pub command: Option<Command>,
+    /// Whether whole lines are left, because many before them were bad.
+    pub has_more: bool,
 }
+
+/// Bad lines after which others have their turn: a read holds fifty thousand of them, each of which
+/// is worded.
+const REJECTS_AT_ONCE: usize = 1024;
 
 /// A telnet command other than `put`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,9 +68,9 @@ impl Session {
     }
 
     /// Decodes the whole lines of the batch's request into the batch. Stops after a command, so
-    /// that its answer comes after those of the lines before it; the caller writes the batch,
-    /// answers the rejects and the command, and calls again with the rest. Lines are numbered from
-    /// 1 over the connection.
+    /// that its answer comes after those of the lines before it, and after [`REJECTS_AT_ONCE`] bad
+    /// lines; the caller writes the batch, answers the rejects and the command, and calls again
+    /// with the rest. Lines are numbered from 1 over the connection.
     pub fn decode(&mut self, batch: &mut Batch<'_>, rejects: &mut Vec<Reject>) -> Step {
         let bytes = batch.bytes();
         if !self.is_skipping {
@@ -81,6 +87,9 @@ impl Session {
             if std::mem::take(&mut self.is_skipping) {
                 continue;
             }
+            if rejects.len() >= REJECTS_AT_ONCE {
+                return Step { consumed: start, command: None, has_more: true };
+            }
             self.line = self.line.wrapping_add(1);
             let line = rest.get(..length).unwrap_or_default();
             if length > self.options.line_bytes_max {
@@ -91,10 +100,10 @@ impl Session {
                     rejects.push(refused.at_line(self.line));
                 }
             } else if let Some(command) = self.other_line(batch, start, line, rejects) {
-                return Step { consumed, command: Some(command) };
+                return Step { consumed, command: Some(command), has_more: false };
             }
         }
-        Step { consumed, command: None }
+        Step { consumed, command: None, has_more: false }
     }
 
     /// An unfinished line stays with the caller until it is too long, then it is thrown away as it
@@ -238,13 +247,25 @@ mod tests {
                 kept.drain(..step.consumed);
                 rows.extend(batch.rows().iter().map(|row| row.line));
                 rejects.iter().for_each(|reject| telnet_reply(reject, &mut replies));
+                assert!(rejects.len() <= REJECTS_AT_ONCE);
                 match step.command {
                     Some(command) => commands.push(command),
+                    None if step.has_more => {}
                     None => break,
                 }
             }
         }
         (rows, String::from_utf8(replies).unwrap(), commands)
+    }
+
+    #[test]
+    fn many_bad_lines_are_read_in_turns() {
+        let bad = "put\n".repeat(2 * REJECTS_AT_ONCE + 1);
+        let text = format!("{bad}put m 1 1 h=a\nversion\n");
+        let (rows, replies, commands) = talk(&text, text.len(), 1024);
+        let last = 2 * REJECTS_AT_ONCE as u32 + 2;
+        assert_eq!((rows, replies.lines().count()), (vec![last], 2 * REJECTS_AT_ONCE + 1));
+        assert_eq!(commands, [Command::Version]);
     }
 
     #[test]

@@ -63,7 +63,7 @@ async fn serve_as(shared: &Shared, mut socket: Wire, first: Vec<u8>, ticktock: O
         replies: Replies::default(),
         last: None,
         pace: Pace::new(shared),
-        has_answered: false,
+        has_paused: false,
         is_open: true,
     };
     let mut kept = first;
@@ -115,8 +115,9 @@ struct Connection<'a> {
     /// slow disk slows the sender down instead of filling memory.
     last: Option<Commit>,
     pace: Pace,
-    /// Whether the lines that were taken last end with a command that was answered.
-    has_answered: bool,
+    /// Whether the lines that were taken last end with a command that was answered, or with many
+    /// bad ones.
+    has_paused: bool,
     is_open: bool,
 }
 
@@ -194,10 +195,10 @@ impl Connection<'_> {
         loop {
             let rest = bytes.get(consumed..).unwrap_or_default();
             consumed += ingest::heavy(shared, rest.len(), || self.take_lines(rest)).await;
-            if !std::mem::take(&mut self.has_answered) || !self.is_open {
+            if !std::mem::take(&mut self.has_paused) || !self.is_open {
                 break;
             }
-            // A read may hold thousands of commands: others have their turn between two.
+            // A read may hold thousands of commands or bad lines: others have their turn.
             tokio::task::yield_now().await;
         }
         if consumed > 0 {
@@ -277,7 +278,7 @@ impl Connection<'_> {
             let (shared, replies) = (self.shared, &mut self.replies);
             let turn = speaker.take(shared, self.store, (namespace, login.scope()), bytes, replies);
             self.last = turn.commit.or(self.last);
-            self.has_answered |= turn.has_answered;
+            self.has_paused |= turn.has_answered;
             return turn.bytes;
         }
         while let Some(rest) = bytes.get(consumed..).filter(|rest| !rest.is_empty()) {
@@ -325,10 +326,13 @@ impl Connection<'_> {
                 }
                 Some(command) => {
                     self.answer(command, login);
-                    self.has_answered = true;
+                    self.has_paused = true;
                     break;
                 }
-                None => break,
+                None => {
+                    self.has_paused = step.has_more;
+                    break;
+                }
             }
         }
         consumed

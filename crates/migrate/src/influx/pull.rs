@@ -38,9 +38,11 @@ pub fn pull(
         None => names(client, "", "SHOW DATABASES")?,
     };
     let mut puller = Puller { import, rows: 0, read_bytes: 0 };
+    let mut is_found = policy.is_none();
     for database in databases.iter().filter(|name| *name != INTERNAL) {
         let mut policies = policies(client, database)?;
         policies.retain(|found| policy.is_none_or(|wanted| found.name == wanted));
+        is_found |= !policies.is_empty();
         puller.import.make(database, &policies)?;
         for Policy { name: policy, .. } in policies {
             let place = Place { database: database.clone(), policy: Some(policy.clone()) };
@@ -52,7 +54,13 @@ pub fn pull(
             }
         }
     }
-    Ok(())
+    match policy.filter(|_| !is_found) {
+        Some(policy) => Err(Error::Format(format!(
+            "no database that is asked for has a retention policy {policy:?}; SHOW RETENTION \
+             POLICIES lists them"
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// The first column of a listing.

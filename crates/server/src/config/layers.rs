@@ -109,7 +109,8 @@ impl Layers {
         Ok(())
     }
 
-    /// Adds the variables that begin with `FOLIOT_`. Those that are no keys are left out.
+    /// Adds the variables that begin with `FOLIOT_`. Those that are no keys are left out, and so
+    /// are those that Kubernetes sets for a service called `foliot`, or `foliot-` and more.
     ///
     /// # Errors
     /// One sentence that names the variable.
@@ -118,7 +119,8 @@ impl Layers {
         variables: impl Iterator<Item = (String, String)>,
     ) -> Result<(), String> {
         for (variable, value) in variables {
-            if !variable.starts_with("FOLIOT_") || NO_KEYS.contains(&&*variable) {
+            let is_key = variable.starts_with("FOLIOT_") && !NO_KEYS.contains(&&*variable);
+            if !is_key || is_service_link(&variable, &value) {
                 continue;
             }
             let key = KEYS.iter().find(|key| key.variable() == variable).ok_or_else(|| {
@@ -205,4 +207,20 @@ fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a s
     let best = known.map(|known| (near(known), known)).min();
     // A third of the letters may be wrong; beyond that a guess would mislead.
     best.filter(|(edits, best)| edits * 3 <= best.len()).map(|(_, best)| best)
+}
+
+/// Whether Kubernetes has set a variable, in every container beside a service
+/// (<https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables>):
+/// `NAME_SERVICE_HOST`, `NAME_SERVICE_PORT…`, `NAME_PORT` and `NAME_PORT_4242_TCP…`.
+fn is_service_link(variable: &str, value: &str) -> bool {
+    let is_url = ["tcp://", "udp://", "sctp://"].iter().any(|scheme| value.starts_with(scheme));
+    let of_port = variable.rsplit_once("_PORT_").is_some_and(|(_, behind)| {
+        let protocol = behind.trim_start_matches(|c: char| c.is_ascii_digit());
+        protocol.len() < behind.len()
+            && ["_TCP", "_UDP", "_SCTP"].iter().any(|known| protocol.starts_with(known))
+    });
+    variable.ends_with("_SERVICE_HOST")
+        || variable.contains("_SERVICE_PORT")
+        || (variable.ends_with("_PORT") && is_url)
+        || of_port
 }

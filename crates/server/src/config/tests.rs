@@ -105,6 +105,17 @@ fn mistakes_are_named_with_a_suggestion() {
     let variables = [("FOLIOT_WALL_ACK", "os")];
     let error = Layers::default().add_environment(pairs(&variables)).unwrap_err();
     assert_eq!(error, "unknown environment variable FOLIOT_WALL_ACK; did you mean FOLIOT_WAL_ACK?");
+    for (variable, value) in [
+        ("FOLIOT_SERVICE_HOST", "10.0.0.1"),
+        ("FOLIOT_SERVICE_PORT_HTTP", "4242"),
+        ("FOLIOT_PORT", "tcp://10.0.0.1:4242"),
+        ("FOLIOT_PORT_4242_TCP_ADDR", "10.0.0.1"),
+        ("FOLIOT_EDGE_PORT_53_UDP", "udp://10.0.0.1:53"),
+    ] {
+        assert_eq!(Layers::default().add_environment(pairs(&[(variable, value)])), Ok(()));
+    }
+    let mistaken = [("FOLIOT_PORT", "4242")];
+    assert!(Layers::default().add_environment(pairs(&mistaken)).is_err());
     assert!(Layers::default().add_pair("wal.ack").unwrap_err().contains("key=value"));
 }
 
