@@ -301,10 +301,7 @@ impl Connection<'_> {
                 }
                 (outcome, _) => outcome.map_err(Missing::from),
             };
-            rejects.sort_by_key(|reject| reject.line);
-            for reject in rejects.drain(..) {
-                self.reply(|out| telnet_reply(&reject, out));
-            }
+            self.refuse(&mut rejects);
             match outcome {
                 Ok(commit) => self.last = commit.or(self.last),
                 Err(error) => self.reply_failed(&error),
@@ -357,6 +354,14 @@ impl Connection<'_> {
             };
             out.extend_from_slice(text.as_bytes());
         });
+    }
+
+    /// Answers bad lines in their order.
+    fn refuse(&mut self, rejects: &mut Vec<Reject>) {
+        rejects.sort_by_key(|reject| reject.line);
+        for reject in rejects.drain(..) {
+            self.reply(|out| telnet_reply(&reject, out));
+        }
     }
 
     /// Says that the store could not take what came.
