@@ -63,6 +63,7 @@ function Page() {
           {PAGES.map(([page, title]) => (
             <a key={page} href={`#/${page}`} aria-current={page === at.page ? "page" : undefined}>{title}</a>
           ))}
+          <a href="docs">Documents</a>
         </nav>
         <p class="about">{asked.answer ? `${asked.answer.version} on ${asked.answer.host}` : ""}</p>
         <button type="button" class="plain theme" onClick={() => setTheme(NEXT[theme])} aria-label={`Colours: ${theme}`} title={`Colours: ${theme}`}>

@@ -69,7 +69,7 @@ fn page(path: &str, text: &str, all: &BTreeMap<String, String>) -> String {
     format!(
         "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport \
          content=\"width=device-width\"><title>{} · Foliot</title><style>{STYLE}</style>\
-         <nav><a href=\"{root}README.md\">Documents</a></nav><main>{body}</main></html>\n",
+         <nav><a href=\"{root}../\">Foliot</a> · <a href=\"{root}README.md\">Documents</a></nav><main>{body}</main></html>\n",
         title.replace('&', "&amp;").replace('<', "&lt;")
     )
 }
