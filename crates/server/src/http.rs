@@ -298,11 +298,23 @@ const WHAT_IS_THERE: &str = "; see / for what is, or ask at /write and /query (I
                              /prometheus/api/v1/query (Prometheus), /v1/metrics (OpenTelemetry), \
                              /api/foliot/v1/query, /metrics or /health";
 
+/// What others have at a path, with all below it, and what there is here.
+const OF_OTHERS: [(&str, &str); 4] = [
+    ("/metrics/job", "push to /api/v1/import/prometheus/metrics/job/NAME"),
+    ("/metrics/find", "Graphite's questions are not answered: ask at /prometheus/api/v1/query"),
+    ("/render", "Graphite's questions are not answered: ask at /prometheus/api/v1/query"),
+    ("/vmui", "the page is at /"),
+];
+
 /// The path that may have been meant by one where nothing is, or `otherwise`.
 fn or_near(path: &str, otherwise: &str) -> String {
-    match routes::nearest(path) {
-        Some(near) => format!("; did you mean {near}?"),
-        None => otherwise.to_owned(),
+    let is_below = |top: &str| {
+        path.strip_prefix(top).is_some_and(|below| below.is_empty() || below.starts_with('/'))
+    };
+    match OF_OTHERS.iter().find(|(top, _)| is_below(top)) {
+        Some((_, there)) => format!("; {there}"),
+        None => routes::nearest(path)
+            .map_or_else(|| otherwise.to_owned(), |near| format!("; did you mean {near}?")),
     }
 }
 
