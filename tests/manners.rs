@@ -11,9 +11,12 @@
 
 mod harness;
 
+use harness::broker::Broker;
 use harness::terminal::Terminal;
 use harness::{PATIENCE, Scratch, Server, foliot, read_response, request};
+use rustix::process::Signal;
 use std::io::{BufReader, Read, Write};
+use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Instant;
@@ -98,6 +101,74 @@ fn the_log_says_who_sent_what_was_refused() {
 }
 
 #[test]
+fn refused_messages_are_named_by_their_topics() {
+    let dir = Scratch::new();
+    let broker = Broker::new();
+    let address = broker.flag();
+    let flags = ["--mqtt-broker", &address, "--mqtt-topics", "#", "--mqtt-templates", "t/{at}=m"];
+    let (server, log) = logged(dir.path(), &flags);
+    let mut session = broker.accept(1).unwrap();
+    // Of each class one is logged at once; the status has them all.
+    let messages = [
+        ("cellar/plain", "what is this", Some("line")),
+        ("cellar/put", "put soil.ph 1700000000 acid bed=north", Some("value")),
+        ("cellar/json", r#"{"metric":7}"#, None),
+        ("t/cellar", "unavailable", None),
+    ];
+    for (topic, payload, class) in messages {
+        let id = session.publish(topic, payload);
+        assert_eq!(session.acknowledged(), Some(id), "{topic}");
+        if let Some(class) = class {
+            let line = line_with(&log, &format!("under '{topic}' refused for their {class}"));
+            assert!(line.contains(payload), "{payload} is not in {line}");
+        }
+    }
+    let status = server.get("/api/foliot/v1/status").text();
+    let status: serde_json::Value = serde_json::from_str(&status).unwrap();
+    for (topic, payload, _) in messages {
+        let rejects = status["rejects"].as_array().unwrap();
+        let reject = rejects.iter().find(|reject| reject["text"] == payload);
+        let reject = reject.unwrap_or_else(|| panic!("{payload} is not in {rejects:?}"));
+        assert!(reject.to_string().contains(&format!("'{topic}': ")), "{reject}");
+    }
+    server.stop();
+}
+
+#[test]
+fn the_log_names_senders_of_statsd_and_of_tls() {
+    let dir = Scratch::new();
+    let (server, log) = logged(dir.path(), &["--listen-statsd", "127.0.0.1:0"]);
+    let line = server.welcome.lines().find(|line| line.contains("statsd")).unwrap();
+    let statsd = line.split_whitespace().nth(1).unwrap();
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.send_to(b"bad", statsd).unwrap();
+    line_with(
+        &log,
+        "rows by statsd from 127.0.0.1 refused for their line, the first in line 1: bad",
+    );
+    let senders = server.get("/api/foliot/v1/senders").text();
+    let senders: serde_json::Value = serde_json::from_str(&senders).unwrap();
+    let sender = &senders["senders"][0];
+    assert_eq!((&sender["address"], &sender["refused"]), (&"127.0.0.1".into(), &1.into()));
+    // The beginning of a ClientHello (RFC 8446, 5.1).
+    server.talk(&[0x16, 3, 1, 0, 200, 1, 0, 0, 196, 3, 3]);
+    line_with(&log, "127.0.0.1 tried TLS, for which there is no certificate");
+    server.stop();
+}
+
+#[test]
+fn a_name_that_is_not_this_servers_is_repeated() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    let headers = [("Host", "tsdb.lan:4242")];
+    let answer = server.request("GET", "/", &headers, b"");
+    assert_eq!(answer.status, 421);
+    let said = answer.text();
+    assert!(said.contains("\"tsdb.lan:4242\"") && said.contains("http.hosts"), "{said}");
+    server.stop();
+}
+
+#[test]
 fn the_log_says_that_a_write_made_a_database() {
     let dir = Scratch::new();
     let (server, log) = logged(dir.path(), &[]);
@@ -159,6 +230,48 @@ fn memory_that_is_not_there_is_told() {
         server.welcome
     );
     server.stop();
+}
+
+#[test]
+fn a_start_and_a_stop_are_logged() {
+    let dir = Scratch::new();
+    for (signal, name) in [(Signal::TERM, "SIGTERM"), (Signal::INT, "SIGINT")] {
+        let (mut server, log) = logged(dir.path(), &[]);
+        let process = format!("process {}, ", server.status("Pid"));
+        let line = line_with(&log, &process);
+        let data = format!("data in {}", dir.path().join("data").display());
+        let version = format!("foliot {} (commit ", env!("CARGO_PKG_VERSION"));
+        let listener = format!("{} (HTTP, telnet, Influx lines)", server.address);
+        for part in [" INFO ", &version, &data, &listener] {
+            assert!(line.contains(part), "{part} is not in {line}");
+        }
+        server.signal(signal);
+        assert!(server.wait().success());
+        line_with(&log, &format!("stopping: {name} came"));
+    }
+}
+
+#[test]
+fn what_is_cut_to_fit_the_memory_is_told_once_and_by_a_check_too() {
+    let dir = Scratch::new();
+    let flags = ["--limits-memory-bytes", "64MB", "--limits-query-memory-bytes", "1GB"];
+    let (server, log) = logged(dir.path(), &flags);
+    server.stop();
+    let said = std::fs::read_to_string(&log).unwrap();
+    let cut = "limits.query_memory_bytes is cut to ";
+    assert_eq!(said.matches(cut).count(), 1, "{said}");
+    let sentence = |line: &str| line.split_once(": ").unwrap().1.to_owned();
+    let cuts: Vec<_> =
+        said.lines().filter(|line| line.contains(" is cut to ")).map(sentence).collect();
+    let check = |flags: &[&str]| {
+        let checked = foliot().args(["config", "check"]).args(flags).output().unwrap();
+        assert!(checked.status.success());
+        String::from_utf8(checked.stdout).unwrap()
+    };
+    assert_eq!(check(&flags), format!("{}\nall settings are good\n", cuts.join("\n")));
+    let said = check(&["--limits-memory-bytes", "1000TiB"]);
+    assert!(said.starts_with("limits.memory_bytes is 1000.0 TiB, and this machine"), "{said}");
+    assert!(said.ends_with("\nall settings are good\n"), "{said}");
 }
 
 #[test]

@@ -178,7 +178,8 @@ impl Engine {
     }
 
     /// Has `tell` called when work in the background fails, at most once a minute for each kind,
-    /// from the thread whose work it was.
+    /// and when it succeeds again after that ([`Trouble::is_over`]), from the thread whose work it
+    /// was or which looked.
     pub fn on_trouble(&self, tell: Box<dyn Fn(&Trouble) + Send + Sync>) {
         self.store.upkeep.on_trouble(tell);
     }

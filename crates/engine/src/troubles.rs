@@ -46,14 +46,34 @@ impl Work {
 pub struct Trouble {
     /// Which work.
     pub work: Work,
-    /// How often it has failed since it last succeeded.
+    /// How often it has failed since it last succeeded; 0 when it is over.
     pub failures: u64,
     /// Why it failed last, a sentence.
     pub reason: String,
 }
 
+impl Trouble {
+    /// Whether the work succeeds again. Only whoever is told hears of such a trouble.
+    pub fn is_over(&self) -> bool {
+        self.failures == 0
+    }
+
+    fn over(self) -> Self {
+        Self { failures: 0, ..self }
+    }
+}
+
 impl fmt::Display for Trouble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_over() {
+            return f.write_str(match self.work {
+                Work::Wal => "the wal accepts writes again",
+                Work::Flush => "samples are moved from memory to disk again",
+                Work::Upkeep => "old files are merged and removed again",
+                Work::Clock => "samples expire by the clock of this machine again",
+                Work::Files => "nothing is wrong with files any more",
+            });
+        }
         let what = match self.work {
             Work::Wal => "the wal accepts nothing",
             Work::Flush => "samples cannot be moved from memory to disk",
@@ -65,14 +85,22 @@ impl fmt::Display for Trouble {
     }
 }
 
-/// Told of a trouble.
+/// Told of a trouble, and that one it was told of is over.
 pub(crate) type Tell = Box<dyn Fn(&Trouble) + Send + Sync>;
+
+/// What somebody was told of a kind of work.
+#[derive(Default)]
+struct Told {
+    /// When that it fails was told last.
+    at_ns: Option<u64>,
+    /// Whether that it fails is the last that was told.
+    is_of_failure: bool,
+}
 
 /// All troubles of a store.
 pub(crate) struct Troubles {
     lasting: Mutex<BTreeMap<Work, Trouble>>,
-    /// When somebody was told last.
-    told_ns: Mutex<BTreeMap<Work, u64>>,
+    told: Mutex<BTreeMap<Work, Told>>,
     tell: RwLock<Option<Arc<Tell>>>,
 }
 
@@ -80,7 +108,7 @@ impl Default for Troubles {
     fn default() -> Self {
         Self {
             lasting: Mutex::new(Rank::Damages, BTreeMap::new()),
-            told_ns: Mutex::new(Rank::Damages, BTreeMap::new()),
+            told: Mutex::new(Rank::Damages, BTreeMap::new()),
             tell: RwLock::new(Rank::Damages, None),
         }
     }
@@ -94,10 +122,7 @@ impl Troubles {
 
     /// Notes how a piece of work ended. A store that closes is no trouble.
     pub(crate) fn note<T>(&self, work: Work, result: &Result<T, Error>, now_ns: u64) {
-        let Err(error) = result else {
-            self.lasting.lock().remove(&work);
-            return;
-        };
+        let Err(error) = result else { return self.end(work) };
         if matches!(error, Error::Closed) {
             return;
         }
@@ -109,39 +134,51 @@ impl Troubles {
             trouble
         };
         let is_time = {
-            let mut told_ns = self.told_ns.lock();
-            let last = told_ns.get(&work).copied();
-            let is_time = last.is_none_or(|last| now_ns.saturating_sub(last) >= TOLD_INTERVAL_NS);
+            let mut told = self.told.lock();
+            let told = told.entry(work).or_default();
+            let is_time =
+                told.at_ns.is_none_or(|last| now_ns.saturating_sub(last) >= TOLD_INTERVAL_NS);
             if is_time {
-                told_ns.insert(work, now_ns);
+                *told = Told { at_ns: Some(now_ns), is_of_failure: true };
             }
             is_time
         };
-        // Called without the lock: what it does is the caller's.
-        let tell = self.tell.read().clone().filter(|_| is_time);
-        if let Some(tell) = tell {
-            tell(&trouble);
+        if is_time {
+            self.tell(&trouble);
         }
     }
 
     /// Notes how something stands that is not tried but found: what is wrong with it, if anything
     /// is. That is told when it changes.
     pub(crate) fn set(&self, work: Work, wrong: Option<String>) {
-        let trouble = {
-            let mut lasting = self.lasting.lock();
-            let before = lasting.remove(&work);
-            let Some(reason) = wrong else { return };
-            let is_known = before.is_some_and(|before| before.reason == reason);
-            let trouble = Trouble { work, failures: 1, reason };
-            lasting.insert(work, trouble.clone());
-            if is_known {
-                return;
-            }
-            trouble
+        let Some(reason) = wrong else { return self.end(work) };
+        let trouble = Trouble { work, failures: 1, reason };
+        let before = self.lasting.lock().insert(work, trouble.clone());
+        if before.is_some_and(|before| before.reason == trouble.reason) {
+            return;
+        }
+        self.told.lock().entry(work).or_default().is_of_failure = true;
+        self.tell(&trouble);
+    }
+
+    /// Notes that there is no trouble with a kind of work, and tells that if it was told that there
+    /// is.
+    fn end(&self, work: Work) {
+        let Some(trouble) = self.lasting.lock().remove(&work) else { return };
+        let was_told = {
+            let mut told = self.told.lock();
+            told.get_mut(&work).is_some_and(|told| std::mem::take(&mut told.is_of_failure))
         };
+        if was_told {
+            self.tell(&trouble.over());
+        }
+    }
+
+    /// Called without a lock: what is done by whoever is told is theirs.
+    fn tell(&self, trouble: &Trouble) {
         let tell = self.tell.read().clone();
         if let Some(tell) = tell {
-            tell(&trouble);
+            tell(trouble);
         }
     }
 
@@ -166,7 +203,8 @@ mod tests {
             assert_eq!(troubles.list().len(), usize::from(wrong.is_some()));
         }
         let of = |what: &str| format!("files are not what they were: {what}");
-        assert_eq!(*told.lock(), [of("a"), of("a and b"), of("a")]);
+        let over = "nothing is wrong with files any more".to_owned();
+        assert_eq!(*told.lock(), [of("a"), of("a and b"), over, of("a")]);
     }
 
     #[test]
@@ -184,8 +222,12 @@ mod tests {
         troubles.note(Work::Upkeep, &Err::<(), _>(Error::Closed), 0);
         troubles.note(Work::Flush, &Ok(()), 150_000_000_000);
         assert_eq!(troubles.list(), []);
+        assert_eq!(*told.lock(), [1, 61, 121, 0], "that it is over is told");
         troubles.note(Work::Flush, &failed, 151_000_000_000);
-        assert_eq!(told.lock().len(), 3);
+        assert_eq!(told.lock().len(), 4);
         assert_eq!(troubles.list()[0].failures, 1);
+        troubles.note(Work::Flush, &Ok(()), 152_000_000_000);
+        troubles.note(Work::Flush, &Ok(()), 153_000_000_000);
+        assert_eq!(told.lock().len(), 4, "a failure that was not told ends untold");
     }
 }

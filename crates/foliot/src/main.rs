@@ -76,6 +76,9 @@ fn run(command: Command) -> Result<ExitCode, String> {
             if !config.prometheus_config.0.is_empty() {
                 print(&monitor::check(Path::new(&config.prometheus_config.0))?)?;
             }
+            for note in notes_on_memory(config, machine::memory_bytes()) {
+                print(&format!("{note}\n"))?;
+            }
             print("all settings are good\n")
         }
         Command::ConfigPrometheus(file) => print(&monitor::check(&file)?),
@@ -152,8 +155,13 @@ fn serve(layers: &Layers) -> Result<(), String> {
     config.check()?;
     logging::start(config.log_level, config.log_format);
     let machine_bytes = machine::memory_bytes();
+    for cut in config.cuts(machine_bytes) {
+        log::info!("{cut}");
+    }
+    if let Some(note) = beyond_memory(config, machine_bytes) {
+        log::warn!("{note}");
+    }
     let config = &config.clone().fit(machine_bytes);
-    warn_of_memory(config, machine_bytes);
     if config.http_cors_domains.0.iter().any(|domain| domain == "*") {
         log::warn!(
             "http.cors_domains is *: pages of every site may ask and write here; name the origins \
@@ -181,8 +189,12 @@ fn serve(layers: &Layers) -> Result<(), String> {
     for note in engine.notes() {
         log::warn!("{note}");
     }
-    engine.on_trouble(Box::new(|trouble| log::error!("{trouble}")));
+    engine.on_trouble(Box::new(|trouble| match trouble.is_over() {
+        true => log::info!("{trouble}"),
+        false => log::error!("{trouble}"),
+    }));
     let first_token = server.open(engine.clone()).map_err(|error| error.to_string())?;
+    log::info!("{}", started(config, &server));
     let free_bytes = disk.free_bytes(&config.data_dir).ok();
     if let Some(free) = free_bytes.filter(|free| *free < config.wal_reserve.0) {
         log::warn!(
@@ -196,24 +208,45 @@ fn serve(layers: &Layers) -> Result<(), String> {
     let there = welcome::There { disk_bytes: free_bytes, memory_bytes: machine_bytes };
     welcome::print(config, &server, &there, first_token.as_deref());
     server.wait(told, arguments::reread);
-    log::info!("stopping");
     server.stop();
     engine.close().map_err(|error| format!("the store was not closed in order: {error}"))?;
     log::info!("stopped");
     Ok(())
 }
 
-/// Says that more memory may be taken than there is.
-fn warn_of_memory(config: &Config, machine_bytes: Option<u64>) {
-    let Some((wanted, there)) = config.limits_memory_bytes.0.zip(machine_bytes) else { return };
-    if wanted > there {
-        log::warn!(
+/// What the log says of a start: which program, which process, which data, and where it is reached.
+fn started(config: &Config, server: &Server) -> String {
+    let listeners = server.listeners().iter();
+    let listeners: Vec<_> =
+        listeners.map(|listener| format!("{} ({})", listener.address, listener.speaks)).collect();
+    format!(
+        "foliot {} (commit {}) has started: process {}, data in {}, listening on {}",
+        env!("CARGO_PKG_VERSION"),
+        env!("BUILD_REVISION"),
+        std::process::id(),
+        config.data_dir.display(),
+        listeners.join(", ")
+    )
+}
+
+/// What a server would cut to fit the memory, and that more may be taken than there is.
+fn notes_on_memory(config: &Config, machine_bytes: Option<u64>) -> Vec<String> {
+    let mut notes = config.cuts(machine_bytes);
+    notes.extend(beyond_memory(config, machine_bytes));
+    notes
+}
+
+/// That more memory may be taken than there is.
+fn beyond_memory(config: &Config, machine_bytes: Option<u64>) -> Option<String> {
+    let (wanted, there) = config.limits_memory_bytes.0.zip(machine_bytes)?;
+    (wanted > there).then(|| {
+        format!(
             "limits.memory_bytes is {}, and this machine or its container has {}: before the limit \
              is met the system may end this process",
             welcome::size(wanted),
             welcome::size(there)
-        );
-    }
+        )
+    })
 }
 
 /// Has the kernel give memory in small pages: in huge ones it fills holes again that the allocator

@@ -502,8 +502,30 @@ impl Config {
     pub fn fit(mut self, available_bytes: Option<u64>) -> Self {
         let Some(memory) = self.limits_memory_bytes.0.or(available_bytes) else { return self };
         self.limits_registry_bytes.0.get_or_insert(memory / 8 * 3);
+        for (_, value, share) in self.shares(memory) {
+            value.0 = value.0.min(share);
+        }
+        self
+    }
+
+    /// What [`Config::fit`] cuts, a sentence for each setting.
+    pub fn cuts(&self, available_bytes: Option<u64>) -> Vec<String> {
+        let Some(memory) = self.limits_memory_bytes.0.or(available_bytes) else {
+            return Vec::new();
+        };
+        let mut asked = self.clone();
+        let cut = asked.shares(memory).into_iter().filter(|(_, value, share)| value.0 > *share);
+        let told = cut.map(|(key, _, share)| {
+            let cut = ByteSize(share).rounded();
+            format!("{key} is cut to {cut} to fit the memory (limits.memory_bytes)")
+        });
+        told.collect()
+    }
+
+    /// The settings that take shares of `memory` bytes, with the most that each may be.
+    fn shares(&mut self, memory: u64) -> [(&'static str, &mut ByteSize, u64); 7] {
         // The head may grow to four times its setting while the disk cannot keep up.
-        let shares = [
+        [
             ("head.bytes", &mut self.head_bytes, memory / 32),
             ("cache.bytes", &mut self.cache_bytes, memory / 16),
             ("limits.pending_body_bytes", &mut self.limits_pending_body_bytes, memory / 8),
@@ -515,15 +537,7 @@ impl Config {
                 &mut self.limits_query_memory_bytes,
                 memory / 4 / self.limits_queries.max(1),
             ),
-        ];
-        for (key, value, share) in shares {
-            if value.0 > share {
-                let cut = ByteSize(share).rounded();
-                log::info!("{key} is cut to {cut} to fit the memory (limits.memory_bytes)");
-                value.0 = share;
-            }
-        }
-        self
+        ]
     }
 }
 

@@ -237,7 +237,7 @@ pub(crate) fn log_rejects<'a>(
         shared.rejects.keep(way.name(), class, (first, text), now_ns());
         if let Some(silent) = shared.rejects_log.admit(way.name(), class) {
             let reason = shortened(&first.reason);
-            let from = senders::peer().map_or_else(String::new, |from| format!(" from {from}"));
+            let from = senders::origin();
             let text = shortened(&String::from_utf8_lossy(text.unwrap_or_default()));
             let text = if text.is_empty() { text } else { format!(": {text}") };
             log::warn!(

@@ -394,9 +394,11 @@ fn refuse_http(shared: &Shared, wire: &mut Wire) {
 /// (RFC 8446, 6) makes it say so instead of hanging.
 fn refuse_tls(shared: &Shared, wire: &mut Wire) {
     let _ = wire.try_write(&[0x15, 3, 1, 0, 2, 2, 40]);
+    let Ok(peer) = wire.peer_addr() else { return };
     if let Some(silent) = shared.rejects_log.admit("listener", "tls") {
+        let from = peer.ip().to_canonical();
         log::warn!(
-            "a client tried TLS, for which there is no certificate (tls.certificate): use http:// \
+            "{from} tried TLS, for which there is no certificate (tls.certificate): use http:// \
              ({silent} more kept silent)"
         );
     }

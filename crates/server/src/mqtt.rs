@@ -11,6 +11,7 @@ pub(crate) use template::Template;
 
 use crate::ingest::{self, PATIENCE, log_rejects};
 use crate::metrics::Way;
+use crate::senders;
 use crate::shared::Shared;
 use crate::store::Store;
 use crate::ticktock::{self, Text};
@@ -130,7 +131,8 @@ async fn receive(
 ) -> Result<(), ClientError> {
     shared.metrics.mqtt_messages.add(1);
     // A large one must not hold up what else its thread does.
-    let work = || take(shared, store, &message.topic, &message.payload);
+    let (topic, payload) = (&message.topic, &message.payload);
+    let work = || senders::under_topic(topic, || take(shared, store, topic, payload));
     match ingest::heavy(shared, message.payload.len(), work).await {
         Ok(None) => client.ack(message).await,
         Ok(Some(commit)) => match store.wait(commit, Ack::Durable).await {
@@ -158,8 +160,7 @@ fn take(
     match templates.iter().find_map(|template| template.line(topic, payload)) {
         Some(Ok(line)) => return take_lines(shared, store, line.as_bytes()),
         Some(Err(why)) => {
-            let reason = format!("'{topic}': {why}");
-            reject(shared, 1, "message", reason);
+            reject(shared, 1, "message", why.to_owned(), payload);
             return Ok(None);
         }
         None => {}
@@ -171,15 +172,15 @@ fn take(
     let mut lines = Vec::new();
     let refused = puts_of_json(payload, &mut lines).unwrap_or(1);
     for line in 0..refused {
-        reject(shared, line, "point", "not a point in JSON".to_owned());
+        reject(shared, line, "point", "not a point in JSON".to_owned(), payload);
     }
     take_lines(shared, store, &lines)
 }
 
-fn reject(shared: &Shared, line: u32, field: &'static str, reason: String) {
+fn reject(shared: &Shared, line: u32, field: &'static str, reason: String, payload: &[u8]) {
     let rejects = [Reject { line, field: Cow::Borrowed(field), reason }];
     shared.metrics.way(Way::Mqtt).count_rejects(&rejects);
-    log_rejects(shared, Way::Mqtt, &rejects, &|_| None);
+    log_rejects(shared, Way::Mqtt, &rejects, &|_| Some(payload));
 }
 
 fn take_lines(shared: &Shared, store: &Store, text: &[u8]) -> Result<Option<Commit>, String> {

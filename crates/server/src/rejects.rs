@@ -1,6 +1,7 @@
 //! Rows that were refused lately, a few of each protocol and reason, for whoever wants to see what
 //! is wrong with what is sent. The log has them too, but less of them.
 
+use crate::senders;
 use foliot_lock::{Mutex, Rank};
 use foliot_model::Reject;
 use std::collections::{BTreeMap, VecDeque};
@@ -42,7 +43,10 @@ impl Rejects {
         time_ns: i64,
     ) {
         let text = shortened(&String::from_utf8_lossy(text.unwrap_or_default()));
-        let message = shortened(&reject.reason);
+        let message = match senders::topic() {
+            Some(topic) => shortened(&format!("'{topic}': {}", reject.reason)),
+            None => shortened(&reject.reason),
+        };
         let mut kept = self.0.lock();
         let rows = kept.entry((protocol, reason)).or_default();
         if rows.len() >= ROWS_MAX {

@@ -20,6 +20,8 @@ const FORGOTTEN: usize = SENDERS_MAX / 4;
 tokio::task_local! {
     /// Whose bytes this task works on.
     static PEER: IpAddr;
+    /// Under which topic of MQTT came what is worked on.
+    static TOPIC: String;
 }
 
 /// Serves what is heard from an address.
@@ -33,6 +35,22 @@ pub(crate) fn heard_from<F: Future>(
 /// The same for work that is done at once.
 pub(crate) fn taken_from<T>(address: IpAddr, work: impl FnOnce() -> T) -> T {
     PEER.sync_scope(address, work)
+}
+
+/// Does work on what came under a topic of MQTT, whose sender only the broker knows.
+pub(crate) fn under_topic<T>(topic: &str, work: impl FnOnce() -> T) -> T {
+    TOPIC.sync_scope(topic.to_owned(), work)
+}
+
+/// Whence came what is worked on, behind what is said of it: an address, or a topic of MQTT.
+pub(crate) fn origin() -> String {
+    let topic = || TOPIC.try_with(|topic| format!(" under '{topic}'")).unwrap_or_default();
+    peer().map_or_else(topic, |peer| format!(" from {peer}"))
+}
+
+/// The topic of MQTT under which came what is worked on.
+pub(crate) fn topic() -> Option<String> {
+    TOPIC.try_with(Clone::clone).ok()
 }
 
 /// Whose bytes are worked on: nobody's where this server itself makes them.

@@ -191,15 +191,16 @@ impl Server {
         self.loops.first().block_on(async {
             let feeding = manager::feed_watchdog(self.loops.places());
             tokio::pin!(feeding);
-            loop {
+            let by = loop {
                 tokio::select! {
                     () = &mut feeding => {}
-                    _ = terminate.recv() => break,
-                    _ = interrupt.recv() => break,
+                    _ = terminate.recv() => break "SIGTERM",
+                    _ = interrupt.recv() => break "SIGINT",
                     _ = flush_now.recv() => flush.ask(&self.shared),
                     _ = merge_now.recv() => merge.ask(&self.shared),
                 }
-            }
+            };
+            log::info!("stopping: {by} came");
             manager::say_stopping();
             tokio::spawn(end_at_second(terminate, interrupt));
         });

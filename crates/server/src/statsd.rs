@@ -5,6 +5,7 @@ use crate::ingest;
 use crate::listen::Alive;
 use crate::login;
 use crate::metrics::{Way, now_ns};
+use crate::senders::{self, Sent};
 use crate::shared::Shared;
 use crate::udp::{BURST, DATAGRAM_BYTES_MAX};
 use foliot_model::NANOS_PER_MILLI;
@@ -49,7 +50,8 @@ fn receive(shared: &Shared, socket: &UdpSocket, buffer: &mut [u8], statsd: &mut 
     for _ in 0..BURST {
         match socket.try_recv_from(buffer) {
             Ok((length, peer)) => {
-                take(shared, peer, buffer.get(..length).unwrap_or_default(), statsd);
+                let bytes = buffer.get(..length).unwrap_or_default();
+                senders::taken_from(peer.ip(), || take(shared, peer, bytes, statsd));
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
             // An earlier answer to this port was refused somewhere: of no interest here.
@@ -66,6 +68,12 @@ fn take(shared: &Shared, peer: SocketAddr, bytes: &[u8], statsd: &mut Statsd) {
     let mut rejects = Vec::new();
     statsd.take(bytes, &mut rejects);
     shared.metrics.way(Way::Statsd).count_rejects(&rejects);
+    // What is stored is this server's: it is made of what many sent.
+    let refused = rejects.len() as u64;
+    if refused > 0 {
+        let sent = Sent { refused, last_ns: now_ns(), ..Sent::default() };
+        shared.senders.count(Way::Statsd, &sent);
+    }
     let line = |number: u32| {
         let index = usize::try_from(number).unwrap_or_default().saturating_sub(1);
         bytes.split(|byte| *byte == b'\n').nth(index)

@@ -91,13 +91,15 @@ pub(crate) fn take(
             }
             RunKind::Checkpoint => match keep_checkpoint(shared, store, lines) {
                 Ok(commit) => taken.commit = Some(commit),
-                Err(reason) => refuse(shared, how.way, "command", reason, &mut taken),
+                Err(reason) => refuse(shared, how.way, "command", reason, lines, &mut taken),
             },
             RunKind::Word(word) => taken.word = Some(word),
             RunKind::Unknown => {
+                let mut texts = lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
                 for _ in 0..run.lines {
+                    let line = texts.next().unwrap_or_default();
                     let reason = "neither a put line nor an Influx line".to_owned();
-                    refuse(shared, how.way, "line", reason, &mut taken);
+                    refuse(shared, how.way, "line", reason, line, &mut taken);
                 }
             }
         }
@@ -151,10 +153,19 @@ fn store_run(
     outcome
 }
 
-fn refuse(shared: &Shared, way: Way, field: &'static str, reason: String, taken: &mut Taken) {
+fn refuse(
+    shared: &Shared,
+    way: Way,
+    field: &'static str,
+    reason: String,
+    line: &[u8],
+    taken: &mut Taken,
+) {
     let rejects = [Reject { line: 1, field: Cow::Borrowed(field), reason }];
+    // What was typed on a connection may be a password; a message of MQTT holds none.
+    let text = matches!(way, Way::Mqtt).then_some(line);
     shared.metrics.way(way).count_rejects(&rejects);
-    ingest::log_rejects(shared, way, &rejects, &|_| None);
+    ingest::log_rejects(shared, way, &rejects, &|_| text);
     taken.rows += 1;
     taken.refused += 1;
 }
@@ -313,7 +324,7 @@ impl Speaker {
         let rest = bytes.len().saturating_sub(turn.bytes);
         if rest as u64 > shared.config.limits_line_bytes.0 {
             let reason = "the line is longer than limits.line_bytes".to_owned();
-            refuse(shared, Way::TickTock, "line", reason, &mut Taken::default());
+            refuse(shared, Way::TickTock, "line", reason, &[], &mut Taken::default());
             self.is_skipping = true;
             turn.bytes = bytes.len();
         }

@@ -4,6 +4,7 @@
 use super::routes::{Right, Route, Target};
 use super::{Call, Reply, SAID_TWICE, changes, check_database, lists, store};
 use crate::login;
+use crate::rejects::shortened;
 use crate::shared::Shared;
 use foliot_access::{Access, Credentials, Need, Principal, Refusal};
 use foliot_proto_influx::WriteApi;
@@ -29,7 +30,9 @@ pub(super) const FOREIGN: &str = "other web pages may neither write here nor loa
 /// The refusal, in the manner of the route's door.
 pub(super) fn admit(shared: &Shared, route: &Route, call: &mut Call) -> Result<(), Reply> {
     if !is_ours(shared, &call.headers) {
-        let text = "this server does not go by that name; http.hosts lists its names";
+        let name = call.headers.get(header::HOST).map(|name| name.as_bytes()).unwrap_or_default();
+        let name = shortened(&String::from_utf8_lossy(name));
+        let text = format!("this server is not known as {name:?}; http.hosts lists its names");
         return Err(Reply::text(StatusCode::MISDIRECTED_REQUEST, text).close());
     }
     let is_looking = matches!(&*call.method, "GET" | "HEAD");
