@@ -612,6 +612,7 @@ fn what_is_damaged_in_prometheus_data_is_named_and_the_rest_is_taken() {
         (&files[0], &|bytes| bytes[4] = 9, 117, "version 9 of the index"),
         (&files[1], &|bytes| bytes[8] ^= 1, 117, "tombstones: the checksum"),
         ("wal/00000001", &|bytes| bytes[3000] ^= 1, 0, "is left out: the checksum"),
+        ("wal/00000001", &|bytes| bytes[0] = 0, 0, "is left out: what fills a page is not zeros"),
     ] {
         files.iter().for_each(|name| copy(name, &|_| {}));
         ["wal/00000000", "wal/00000001"].iter().for_each(|name| copy(name, &|_| {}));
@@ -626,6 +627,11 @@ fn what_is_damaged_in_prometheus_data_is_named_and_the_rest_is_taken() {
             "{name}: {said}"
         );
     }
+    files.iter().for_each(|name| copy(name, &|_| {}));
+    std::fs::remove_file(dir.join(&files[0])).unwrap();
+    let lacking = run(&["import", "prometheus", dir.to_str().unwrap()], &scratch.path().join("l"));
+    assert_eq!(lacking.status.code(), Some(1), "{}", said(&lacking));
+    assert!(said(&lacking).contains(block), "{}", said(&lacking));
     // Half a record at the end of the log is what a server leaves that was killed.
     files.iter().for_each(|name| copy(name, &|_| {}));
     copy("wal/00000001", &|bytes| bytes.truncate(bytes.len() - 3));

@@ -22,6 +22,9 @@ const NAMES_AT_ONCE: usize = 1 << 14;
 /// What a name weighs that is counted by itself, by estimate.
 const NAME_BYTES: usize = 128;
 
+/// Is told a column, its measurement and field, and its series.
+type OnColumn<'a> = dyn FnMut(u32, (&str, &str), u64) + 'a;
+
 /// A label's name and value.
 type Pair = (Arc<str>, Arc<str>);
 
@@ -240,7 +243,7 @@ impl Census {
     }
 
     /// Tells each column that was counted, its measurement and field, and its series.
-    fn each_column(&self, registry: &Registry, each: &mut dyn FnMut(u32, (&str, &str), u64)) {
+    fn each_column(&self, registry: &Registry, each: &mut OnColumn<'_>) {
         let mut at = 0;
         for columns in self.columns.chunks(NAMES_AT_ONCE) {
             let names = registry.names().read();

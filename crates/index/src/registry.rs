@@ -30,6 +30,10 @@ use std::sync::Arc;
 /// Series that are spelled out under one hold of the names: some tens of microseconds.
 const SPELLED_AT_ONCE: usize = 256;
 
+/// Conditions that a listing meets while it holds the names, each of which looks at all sources at
+/// worst.
+const CONDITIONS_HELD_MAX: usize = 8;
+
 /// All series of one epoch: from names to numbers and back.
 #[derive(Debug)]
 pub struct Registry {
@@ -415,7 +419,7 @@ impl Registry {
         selector: &Selector,
         goes_on: &dyn Fn() -> bool,
     ) -> Result<Vec<u32>, Error> {
-        select::select_while(&self.names.read(), selector, goes_on).ok_or(Error::Stopped)
+        select::select_while(&self.names, selector, goes_on).ok_or(Error::Stopped)
     }
 
     /// What a series is called.
@@ -487,7 +491,17 @@ impl Registry {
         window: (usize, usize),
         may_gather: &MayGather<'_>,
     ) -> Result<Vec<String>, Error> {
+        // While names are listed they are held: many conditions are met before, piece by piece.
+        let met = match selector.only.is_none() && selector.matchers.len() > CONDITIONS_HELD_MAX {
+            true => {
+                let sids = self.select_while(selector, &|| may_gather(0))?;
+                let (matchers, exact_labels) = (Vec::new(), None);
+                Some(Selector { only: Some(sids), matchers, exact_labels, ..selector.clone() })
+            }
+            false => None,
+        };
         let names = self.names.read();
+        let selector = met.as_ref().unwrap_or(selector);
         let found = list::list(&names, what, selector, prefix, window, may_gather);
         found.ok_or(Error::Stopped)
     }

@@ -8,11 +8,15 @@
 //!    away. While few candidates are left, their own pairs are looked at instead of long postings.
 //! 4. Sources and columns meet: by looking series up while that is cheaper than walking the
 //!    columns' postings.
+//!
+//! Names are held for a piece of that at a time, and between two it is asked whether to go on:
+//! whoever registers a series must not wait for all of a question with a thousand conditions.
 
 use crate::bitmap::Bitmap;
 use crate::groups::Groups;
 use crate::names::{Key, Names, SymbolKind};
 use crate::pair_set::{PairSet, pairs_of};
+use foliot_lock::RwLock;
 use foliot_model::{Matcher, Name, Selector, Test};
 
 /// Looking at one candidate's pairs costs about as much as reading so many posted ids.
@@ -20,6 +24,8 @@ const CANDIDATE_COST: u64 = 16;
 /// Ids of so many columns are put in order by a merging sort, in linear time. Those of more are put
 /// into a bitmap, which looks at each once, however many columns there are.
 const MERGED_COLUMNS_MAX: usize = 8;
+/// Candidates that are held against one condition while names are held: some hundred microseconds.
+const CANDIDATES_AT_ONCE: usize = 4_096;
 /// Looking up one series costs about as much as reading so many posted ids.
 const SERIES_COST: u64 = 8;
 
@@ -47,6 +53,26 @@ pub(crate) type GoesOn<'a> = dyn Fn() -> bool + 'a;
 /// Values that are tested before it is asked again: less than a millisecond.
 pub(crate) const VALUES_PER_ASK: u32 = 1 << 12;
 
+/// Names that can be read.
+pub(crate) trait Readable {
+    /// Does a piece of work on them.
+    fn read_for<T>(&self, work: impl FnOnce(&Names) -> T) -> T;
+}
+
+/// Whoever holds them holds them all the while.
+impl Readable for Names {
+    fn read_for<T>(&self, work: impl FnOnce(&Names) -> T) -> T {
+        work(self)
+    }
+}
+
+/// They are held for each piece of work.
+impl Readable for RwLock<Names> {
+    fn read_for<T>(&self, work: impl FnOnce(&Names) -> T) -> T {
+        work(&self.read())
+    }
+}
+
 /// The series that a selector wants, ascending.
 pub(crate) fn select(names: &Names, selector: &Selector) -> Vec<u32> {
     select_while(names, selector, &|| true).unwrap_or_default()
@@ -54,42 +80,60 @@ pub(crate) fn select(names: &Names, selector: &Selector) -> Vec<u32> {
 
 /// The same, as long as it goes on.
 pub(crate) fn select_while(
-    names: &Names,
+    names: &impl Readable,
     selector: &Selector,
     goes_on: &GoesOn<'_>,
 ) -> Option<Vec<u32>> {
     let columns = match selector.names.is_empty() {
         true => None,
-        false => Some(columns(names, selector.namespace, &selector.names)),
+        false => Some(names.read_for(|names| columns(names, selector.namespace, &selector.names))),
     };
     let sources = Sources::new(names, selector, goes_on)?;
     if sources.is_void || columns.as_ref().is_some_and(Vec::is_empty) {
         return Some(Vec::new());
     }
     let mut sids = match &selector.only {
-        Some(only) => select_only(names, &sources, columns.as_deref(), only),
-        None => join(names, &sources, columns),
+        Some(only) => select_only(names, &sources, columns.as_deref(), only, goes_on)?,
+        None => join(names, &sources, columns, goes_on)?,
     };
-    names.forgotten.sids().take_from(&mut sids);
+    names.read_for(|names| names.forgotten.sids().take_from(&mut sids));
     Some(sids)
 }
 
 fn select_only(
-    names: &Names,
+    names: &impl Readable,
     sources: &Sources,
     columns: Option<&[u32]>,
     only: &[u32],
-) -> Vec<u32> {
-    let is_wanted = |sid: u32| {
+    goes_on: &GoesOn<'_>,
+) -> Option<Vec<u32>> {
+    let conditions = sources.conditions.len();
+    let mut sids = retained(names, (only, conditions), goes_on, |names, sid| {
         names.series(sid).is_some_and(|(source, column)| {
             columns.is_none_or(|columns| columns.binary_search(&column).is_ok())
                 && sources.accepts(names, source)
         })
-    };
-    let mut sids: Vec<u32> = only.iter().copied().filter(|&sid| is_wanted(sid)).collect();
+    })?;
     sids.sort_unstable();
     sids.dedup();
-    sids
+    Some(sids)
+}
+
+/// Those of `ids` that pass, each of which is held against so many conditions, piece by piece.
+fn retained(
+    names: &impl Readable,
+    (ids, conditions): (&[u32], usize),
+    goes_on: &GoesOn<'_>,
+    passes: impl Fn(&Names, u32) -> bool,
+) -> Option<Vec<u32>> {
+    let mut kept = Vec::with_capacity(ids.len());
+    for (piece, ids) in ids.chunks((CANDIDATES_AT_ONCE / conditions.max(1)).max(1)).enumerate() {
+        if piece > 0 && !goes_on() {
+            return None;
+        }
+        names.read_for(|names| kept.extend(ids.iter().copied().filter(|&id| passes(names, id))));
+    }
+    Some(kept)
 }
 
 /// The columns that one of the readings of a name fits, ascending.
@@ -153,29 +197,62 @@ impl Condition {
         Some(Self { pairs, unwanted, postings })
     }
 
+    /// Those of some sources that meet it.
+    fn met(
+        &self,
+        names: &impl Readable,
+        sources: &[u32],
+        goes_on: &GoesOn<'_>,
+    ) -> Option<Vec<u32>> {
+        if self.postings < sources.len() as u64 * CANDIDATE_COST {
+            let posted = names.read_for(|names| self.posted(names));
+            let is_met = |source: &u32| posted.contains(*source) != self.unwanted;
+            return Some(sources.iter().copied().filter(is_met).collect());
+        }
+        retained(names, (sources, 1), goes_on, |names, source| {
+            let pairs = names.source(source).map(|(_, pairs)| pairs);
+            pairs.is_some_and(|mut ids| ids.any(|id| self.pairs.contains(id)) != self.unwanted)
+        })
+    }
+
     /// The sources that have one of the pairs.
     fn posted(&self, names: &Names) -> Bitmap {
-        let mut bitmap = Bitmap::default();
+        let mut posted = Bitmap::default();
+        self.post(names, &mut posted);
+        posted
+    }
+
+    /// Adds the sources that have one of the pairs.
+    fn post(&self, names: &Names, posted: &mut Bitmap) {
         self.pairs.each(&mut |pair| {
-            names.sources().of_pair().iter(pair).for_each(|source| bitmap.set(source));
+            names.sources().of_pair().iter(pair).for_each(|source| posted.set(source));
         });
-        bitmap
     }
 }
 
 impl Sources {
     /// Nothing when it was not to go on.
-    pub(crate) fn new(names: &Names, selector: &Selector, goes_on: &GoesOn<'_>) -> Option<Self> {
+    pub(crate) fn new(
+        names: &impl Readable,
+        selector: &Selector,
+        goes_on: &GoesOn<'_>,
+    ) -> Option<Self> {
         let namespace = selector.namespace;
-        let condition = |matcher| Condition::new(names, namespace, matcher, goes_on);
+        let condition = |(piece, matcher)| {
+            let condition = |names: &Names| Condition::new(names, namespace, matcher, goes_on);
+            (piece == 0 || goes_on()).then(|| names.read_for(condition)).flatten()
+        };
         let mut conditions: Vec<_> =
-            selector.matchers.iter().map(condition).collect::<Option<_>>()?;
+            selector.matchers.iter().enumerate().map(condition).collect::<Option<_>>()?;
         let mut is_void = conditions.iter().any(|c| !c.unwanted && c.pairs.is_empty());
         conditions.retain(|condition| !condition.pairs.is_empty());
         conditions.sort_by_key(|condition| (condition.unwanted, condition.postings));
         let exact = selector.exact_labels.as_ref().map(|labels| {
-            let find = |name: &String| names.symbols(SymbolKind::LabelName).find(name.as_bytes());
-            let mut ids: Vec<_> = labels.iter().map(|name| find(name).unwrap_or(0)).collect();
+            let find = |names: &Names, name: &String| {
+                names.symbols(SymbolKind::LabelName).find(name.as_bytes()).unwrap_or(0)
+            };
+            let ids = |names: &Names| labels.iter().map(|name| find(names, name)).collect();
+            let mut ids: Vec<u32> = names.read_for(ids);
             ids.sort_unstable();
             ids.dedup();
             is_void |= ids.first() == Some(&0);
@@ -193,10 +270,18 @@ impl Sources {
         self.exact.is_some()
     }
 
-    /// The sets of sources that do not meet a condition that takes sources away.
-    pub(crate) fn unwanted(&self, names: &Names) -> Vec<Bitmap> {
-        let unwanted = self.conditions.iter().filter(|condition| condition.unwanted);
-        unwanted.map(|condition| condition.posted(names)).collect()
+    /// The sources that do not meet the conditions that take sources away; nothing when it was not
+    /// to go on.
+    pub(crate) fn unwanted(&self, names: &impl Readable, goes_on: &GoesOn<'_>) -> Option<Bitmap> {
+        let mut unwanted = Bitmap::default();
+        let conditions = self.conditions.iter().filter(|condition| condition.unwanted);
+        for (piece, condition) in conditions.enumerate() {
+            if piece > 0 && !goes_on() {
+                return None;
+            }
+            names.read_for(|names| condition.post(names, &mut unwanted));
+        }
+        Some(unwanted)
     }
 
     /// Whether every source of the namespace will do.
@@ -219,100 +304,148 @@ impl Sources {
             })
     }
 
-    /// The sources that meet the positive conditions, or nothing when there are none. Of those that
-    /// are returned, `accepts` must still be asked when `exact` or unwanted conditions are given.
-    pub(crate) fn wanted(&self, names: &Names) -> Option<Vec<u32>> {
-        let mut wanted = self.conditions.iter().filter(|condition| !condition.unwanted);
-        let mut candidates: Vec<u32> = wanted.next()?.posted(names).iter().collect();
-        for condition in wanted {
-            if condition.postings < candidates.len() as u64 * CANDIDATE_COST {
-                let posted = condition.posted(names);
-                candidates.retain(|&source| posted.contains(source));
-            } else {
-                candidates.retain(|&source| {
-                    let pairs = names.source(source).map(|(_, pairs)| pairs);
-                    pairs.is_some_and(|mut ids| ids.any(|id| condition.pairs.contains(id)))
-                });
-            }
-        }
-        Some(self.without_unwanted(names, candidates))
+    /// Whether there is a condition that takes sources away.
+    pub(crate) fn has_unwanted(&self) -> bool {
+        self.conditions.iter().any(|condition| condition.unwanted)
     }
 
-    fn without_unwanted(&self, names: &Names, mut candidates: Vec<u32>) -> Vec<u32> {
+    /// Whether there is a condition that only some sources meet because they have something.
+    pub(crate) fn has_wanted(&self) -> bool {
+        self.conditions.iter().any(|condition| !condition.unwanted)
+    }
+
+    /// The sources that meet all conditions, of which one at least is positive; nothing when it was
+    /// not to go on.
+    pub(crate) fn wanted(&self, names: &impl Readable, goes_on: &GoesOn<'_>) -> Option<Vec<u32>> {
+        let (unwanted, mut wanted): (Vec<_>, Vec<_>) =
+            self.conditions.iter().partition(|condition| condition.unwanted);
+        let first = (!wanted.is_empty()).then(|| wanted.remove(0));
+        let mut candidates: Vec<u32> = match first {
+            Some(first) => names.read_for(|names| first.posted(names)).iter().collect(),
+            None => Vec::new(),
+        };
         if self.exact.is_some() {
-            candidates.retain(|&source| self.accepts(names, source));
-            return candidates;
+            let candidates = (&*candidates, self.conditions.len());
+            return retained(names, candidates, goes_on, |names, id| self.accepts(names, id));
         }
-        for condition in self.conditions.iter().filter(|condition| condition.unwanted) {
-            if condition.postings < candidates.len() as u64 * CANDIDATE_COST {
-                let posted = condition.posted(names);
-                candidates.retain(|&source| !posted.contains(source));
-            } else {
-                candidates.retain(|&source| {
-                    let pairs = names.source(source).map(|(_, pairs)| pairs);
-                    pairs.is_some_and(|mut ids| !ids.any(|id| condition.pairs.contains(id)))
-                });
+        for (piece, condition) in wanted.into_iter().chain(unwanted).enumerate() {
+            if piece > 0 && !goes_on() {
+                return None;
             }
+            candidates = condition.met(names, &candidates, goes_on)?;
         }
-        candidates
+        Some(candidates)
     }
 }
 
 /// Step 4.
-fn join(names: &Names, sources: &Sources, columns: Option<Vec<u32>>) -> Vec<u32> {
+fn join(
+    names: &impl Readable,
+    sources: &Sources,
+    columns: Option<Vec<u32>>,
+    goes_on: &GoesOn<'_>,
+) -> Option<Vec<u32>> {
     let columns = columns.unwrap_or_else(|| {
-        let groups = &names.columns_of_measurement;
-        let measurements = groups.symbols(sources.namespace).iter();
-        measurements.flat_map(|&id| groups.members(sources.namespace, id)).collect()
+        names.read_for(|names| {
+            let groups = &names.columns_of_measurement;
+            let measurements = groups.symbols(sources.namespace).iter();
+            measurements.flat_map(|&id| groups.members(sources.namespace, id)).collect()
+        })
     });
-    let posted: u64 = columns.iter().map(|&c| u64::from(names.series_of_column.count(c))).sum();
+    let posted: u64 = names.read_for(|names| {
+        columns.iter().map(|&column| u64::from(names.series_of_column.count(column))).sum()
+    });
+    if !sources.has_wanted() {
+        return join_unfiltered(names, sources, &columns, posted as usize, goes_on);
+    }
+    let wanted = sources.wanted(names, goes_on)?;
     let mut sids: Vec<u32> = Vec::new();
-    let Some(wanted) = sources.wanted(names) else {
-        return join_unfiltered(names, sources, &columns, posted as usize);
-    };
     if wanted.len() as u64 * columns.len() as u64 * SERIES_COST <= posted {
-        for &source in &wanted {
-            sids.extend(columns.iter().filter_map(|&column| names.find_series(source, column)));
+        let at_once = (CANDIDATES_AT_ONCE / columns.len().max(1)).max(1);
+        for (piece, wanted) in wanted.chunks(at_once).enumerate() {
+            if piece > 0 && !goes_on() {
+                return None;
+            }
+            names.read_for(|names| {
+                for &source in wanted {
+                    let found = columns.iter().map(|&column| names.find_series(source, column));
+                    sids.extend(found.flatten());
+                }
+            });
         }
     } else {
         let mut bitmap = Bitmap::default();
         wanted.iter().for_each(|&source| bitmap.set(source));
-        for &column in &columns {
+        let is_wanted =
+            |names: &Names, sid| names.series(sid).is_some_and(|(id, _)| bitmap.contains(id));
+        each_column(names, &columns, goes_on, |names, column| {
             let of_column = names.series_of_column.iter(column);
-            sids.extend(of_column.filter(|&sid| {
-                names.series(sid).is_some_and(|(source, _)| bitmap.contains(source))
-            }));
-        }
+            sids.extend(of_column.filter(|&sid| is_wanted(names, sid)));
+        })?;
     }
     sids.sort();
-    sids
+    Some(sids)
+}
+
+/// Looks at columns, piece by piece.
+fn each_column(
+    names: &impl Readable,
+    columns: &[u32],
+    goes_on: &GoesOn<'_>,
+    mut each: impl FnMut(&Names, u32),
+) -> Option<()> {
+    let mut left = columns.iter().copied().peekable();
+    let mut is_first = true;
+    while left.peek().is_some() {
+        if !std::mem::take(&mut is_first) && !goes_on() {
+            return None;
+        }
+        names.read_for(|names| {
+            let mut series = 0;
+            for column in left.by_ref() {
+                each(names, column);
+                series += names.series_of_column.count(column) as usize;
+                if series >= CANDIDATES_AT_ONCE {
+                    break;
+                }
+            }
+        });
+    }
+    Some(())
 }
 
 /// All series of the columns but those of unwanted sources.
-fn join_unfiltered(names: &Names, sources: &Sources, columns: &[u32], posted: usize) -> Vec<u32> {
+fn join_unfiltered(
+    names: &impl Readable,
+    sources: &Sources,
+    columns: &[u32],
+    posted: usize,
+    goes_on: &GoesOn<'_>,
+) -> Option<Vec<u32>> {
     let mut sids = Vec::with_capacity(posted);
-    for &column in columns {
+    each_column(names, columns, goes_on, |names, column| {
         sids.extend(names.series_of_column.iter(column));
-    }
+    })?;
     if !sources.is_all() {
-        let excluded = sources.unwanted(names);
-        sids.retain(|&sid| {
+        let unwanted = sources.unwanted(names, goes_on)?;
+        let conditions = if sources.is_exact() { sources.conditions.len() } else { 1 };
+        sids = retained(names, (&sids, conditions), goes_on, |names, sid| {
             names.series(sid).is_some_and(|(source, _)| {
-                !excluded.iter().any(|posted| posted.contains(source))
+                !unwanted.contains(source)
                     && (sources.exact.is_none() || sources.accepts(names, source))
             })
-        });
+        })?;
     }
-    in_order(names, sids, columns.len())
+    let base = names.read_for(|names| names.origin.base);
+    Some(in_order(base, sids, columns.len()))
 }
 
 /// Ids of so many columns, each of which has its own in order.
-fn in_order(names: &Names, mut sids: Vec<u32>, columns: usize) -> Vec<u32> {
+fn in_order(base: u32, mut sids: Vec<u32>, columns: usize) -> Vec<u32> {
     if columns <= MERGED_COLUMNS_MAX {
         sids.sort();
         return sids;
     }
-    let base = names.origin.base;
     let mut all = Bitmap::default();
     sids.iter().for_each(|&sid| all.set(sid.saturating_sub(base)));
     sids.clear();

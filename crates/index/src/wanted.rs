@@ -21,8 +21,8 @@ pub(crate) struct Wanted<'a> {
     columns: Option<Vec<u32>>,
     /// Those that may be wanted, and the same as a set; nothing: all of the namespace.
     list: Option<(Vec<u32>, Bitmap)>,
-    /// Sets of sources that are not wanted.
-    excluded: Vec<Bitmap>,
+    /// Sources that are not wanted; nothing: none is told.
+    excluded: Option<Bitmap>,
     /// What is still to be asked of each source.
     exact: Option<Sources>,
     /// Whether the list is what is wanted, and nothing is left to ask.
@@ -38,14 +38,8 @@ impl<'a> Wanted<'a> {
         columns: Option<Vec<u32>>,
         goes_on: &GoesOn<'_>,
     ) -> Option<Self> {
-        let mut wanted = Self {
-            names,
-            columns,
-            list: None,
-            excluded: Vec::new(),
-            exact: None,
-            is_settled: false,
-        };
+        let mut wanted =
+            Self { names, columns, list: None, excluded: None, exact: None, is_settled: false };
         if selector.only.is_some() {
             let sids = select::select_while(names, selector, goes_on)?;
             let sources = sids.into_iter().filter_map(|sid| names.series(sid));
@@ -60,10 +54,12 @@ impl<'a> Wanted<'a> {
         if sources.is_void() {
             return None;
         }
-        match sources.wanted(names) {
-            Some(found) => wanted.limit(found.into_iter()),
-            None => {
-                wanted.excluded = sources.unwanted(names);
+        match sources.has_wanted() {
+            true => wanted.limit(sources.wanted(names, goes_on)?.into_iter()),
+            false => {
+                if sources.has_unwanted() {
+                    wanted.excluded = Some(sources.unwanted(names, goes_on)?);
+                }
                 wanted.exact = sources.is_exact().then_some(sources);
                 wanted.limit_to_columns();
             }
@@ -140,7 +136,7 @@ impl<'a> Wanted<'a> {
     fn is_everything(&self) -> bool {
         self.columns.is_none()
             && self.list.is_none()
-            && self.excluded.is_empty()
+            && self.excluded.is_none()
             && self.exact.is_none()
     }
 
@@ -155,7 +151,7 @@ impl<'a> Wanted<'a> {
     /// Whether a source meets the conditions, wherever it has series.
     fn meets(&self, source: u32) -> bool {
         self.list.as_ref().is_none_or(|(_, set)| set.contains(source))
-            && !self.excluded.iter().any(|set| set.contains(source))
+            && !self.excluded.as_ref().is_some_and(|set| set.contains(source))
             && self.exact.as_ref().is_none_or(|sources| sources.accepts(self.names, source))
     }
 }

@@ -61,6 +61,43 @@ fn one_series_whatever_the_spelling_order_syntax_and_shape() {
 }
 
 #[test]
+fn names_are_not_held_for_all_of_a_question() {
+    let registry = Registry::new(0);
+    for hosts in (0..20_000).collect::<Vec<u32>>().chunks(1_000) {
+        let keys: Vec<String> = hosts.iter().map(|n| format!("m,h=h{n},r=r{}", n % 7)).collect();
+        let lines: Vec<Line> = keys.iter().map(|key| Line::new(key, &["x"])).collect();
+        write_all(&registry, 0, &lines);
+    }
+    // Whoever is asked whether to go on registers a series, for which nobody may hold the names.
+    let made = std::cell::Cell::new(0);
+    let goes_on = || {
+        made.set(made.get() + 1);
+        write_all(&registry, 1, &[Line::new(&format!("new,n={}", made.get()), &["x"])]);
+        true
+    };
+    let rack = |expression: &str, negated| {
+        let test = Test::regex(expression).unwrap();
+        Matcher { name: "r".into(), test, negated, accepts_absent: negated }
+    };
+    for (matchers, exact) in [
+        ((0..100).map(|n| rack(if n < 50 { "5" } else { "." }, n < 50)).collect(), None),
+        (vec![rack("5", true); 50], None),
+        (vec![rack(".", false)], Some(vec!["h".to_owned(), "r".to_owned()])),
+    ] {
+        let selector = Selector { matchers, exact_labels: exact, ..everything(0) };
+        let wanted = registry.select(&selector);
+        let before = made.get();
+        assert_eq!(registry.select_while(&selector, &goes_on).unwrap(), wanted);
+        assert!(made.get() >= before + 4 && !wanted.is_empty(), "asked {} times", made.get());
+        let only = Selector { only: Some(registry.select(&everything(0))), ..selector.clone() };
+        assert_eq!(registry.select_while(&only, &goes_on).unwrap(), wanted);
+        let hosts = Listed::LabelValues(Some("h".to_owned()));
+        let listed = registry.list(&hosts, &selector, "", 0, usize::MAX);
+        assert_eq!(listed.len(), wanted.len());
+    }
+}
+
+#[test]
 fn bad_rows_are_named_and_their_neighbours_kept() {
     let registry = Registry::new(0);
     let long = format!("m,h={}", "x".repeat(foliot_index::VALUE_BYTES_MAX + 1));

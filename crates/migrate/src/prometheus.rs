@@ -63,7 +63,9 @@ impl Directory {
     pub fn open(dir: &Path) -> Result<Self, Error> {
         let mut found = Self::default();
         for (name, path) in list(dir)? {
-            if name.len() == BLOCK_NAME_LEN && path.join("index").is_file() {
+            // One that lacks its index is damaged, which is told where it is read.
+            let is_block = || path.join("index").is_file() || path.join("chunks").is_dir();
+            if name.len() == BLOCK_NAME_LEN && is_block() {
                 found.bytes += bytes_of(&path.join("index")) + bytes_in(&path.join("chunks"));
                 found.blocks.push(path);
             }

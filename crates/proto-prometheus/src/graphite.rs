@@ -12,7 +12,7 @@ pub use pickle::PICKLE_BYTES_MAX;
 use crate::samples::pack_labels;
 use crate::write::{cell, time_ns};
 use foliot_model::{Batch, DEFAULT_FIELD, Reject, Span};
-use pickle::{Place, Unpickled, Value, unpickle};
+use pickle::{DIGITS_MAX, Place, Unpickled, Value, unpickle};
 use std::collections::HashMap;
 
 /// Refusals of one call that are worded; the others are counted.
@@ -20,6 +20,9 @@ const WORDED_MAX: usize = 100;
 
 /// Labels of a line that are read: more than any series may have, so that the store refuses it.
 const LABELS_MAX: usize = 2000;
+
+/// Bytes of a name that was pickled.
+const NAME_BYTES_MAX: usize = 65_535;
 
 /// What was read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -110,10 +113,14 @@ pub fn decode_pickle(
             Ok(said) => {
                 let mut keys = HashMap::new();
                 for value in &said.list {
-                    match read_tuple(&said, message, *value, now_ms) {
-                        Ok((place, value, time_ns)) => {
-                            let mut push = || key_of(batch, message, place);
-                            let key = *keys.entry(place).or_insert_with(&mut push);
+                    let read_key = |(place, value, time_ns)| {
+                        // Names and numbers that are recalled are read once, or are short.
+                        let known = keys.entry(place);
+                        let key = known.or_insert_with(|| key_of(batch, message, place)).clone()?;
+                        Ok((key, value, time_ns))
+                    };
+                    match read_tuple(&said, message, *value, now_ms).and_then(read_key) {
+                        Ok((key, value, time_ns)) => {
                             batch.push_cell(cell(value));
                             batch.push_row([Span::default(), key], time_ns, shape, number);
                         }
@@ -140,10 +147,10 @@ fn read_tuple(
     let shape = || ("line", "a sample is a tuple (name, (seconds, value))".to_owned());
     let [Value::Text(name), point] = said.tuple(sample) else { return Err(shape()) };
     let [seconds, value] = said.tuple(*point) else { return Err(shape()) };
-    text_of(message, *name).ok_or_else(|| ("line", "a name is not valid UTF-8".to_owned()))?;
     let number = |value: &Value| match value {
         Value::Number(value) => Some(*value).filter(|value| !value.is_nan()),
         // As in Graphite's daemon.
+        Value::Text((start, end)) if end - start > DIGITS_MAX => None,
         Value::Text(place) => text_of(message, *place).and_then(number),
         _ => None,
     };
@@ -158,9 +165,14 @@ fn text_of(message: &[u8], (start, end): Place) -> Option<&str> {
 }
 
 /// Spells the series that a text of a message names.
-fn key_of(batch: &mut Batch<'_>, message: &[u8], name: Place) -> Span {
-    let key = packed(text_of(message, name).unwrap_or_default());
-    batch.push_scratch(|out| out.extend_from_slice(&key))
+fn key_of(batch: &mut Batch<'_>, message: &[u8], (start, end): Place) -> Result<Span, Fault> {
+    if end - start > NAME_BYTES_MAX {
+        return Err(("limit", format!("a name has more than {NAME_BYTES_MAX} bytes")));
+    }
+    let name = text_of(message, (start, end));
+    let name = name.ok_or_else(|| ("line", "a name is not valid UTF-8".to_owned()))?;
+    let key = packed(name);
+    Ok(batch.push_scratch(|out| out.extend_from_slice(&key)))
 }
 
 /// Packed labels, value and time of a line.
@@ -364,15 +376,30 @@ mod tests {
             &b"](X\x00\x40\0\0"[..],
             &vec![b'a'; 1 << 14],
             b"q\x01K\x01K\x02\x86q\x02\x86",
-            &b"h\x01h\x02\x86".repeat(10_000),
+            &b"h\x01h\x02\x86".repeat(9_999),
             b"e.",
         ];
         let text = message(&pickled.concat());
         let mut batch = Batch::new(&text, 0, &KEY_SYNTAX, KeySecret(1), Default::default());
         decode_pickle(&mut batch, 1, 0, &mut Vec::new());
-        assert_eq!(batch.rows().len(), 10_001);
+        assert_eq!(batch.rows().len(), 10_000);
         let keys: std::collections::HashSet<_> =
             batch.rows().iter().map(|row| row.key_tail.offset).collect();
         assert_eq!(keys.len(), 1);
+    }
+
+    #[test]
+    fn long_texts_are_no_names_and_no_numbers() {
+        let text = |letter: u8, length: u32| {
+            [&b"X"[..], &length.to_le_bytes(), &vec![letter; length as usize]].concat()
+        };
+        for (name, value, word) in [
+            (text(b'a', 65_536), text(b'1', 3), "a name has more than 65535 bytes"),
+            (text(b'a', 3), text(b'1', 65), "a value is no number"),
+        ] {
+            let sample = [&b"]("[..], &name, b"K\x01", &value, b"\x86\x86e."].concat();
+            let (rows, rejects, _) = decode_by(decode_pickle, &message(&sample));
+            assert!(rows.is_empty() && rejects[0].reason.contains(word), "{rejects:?}");
+        }
     }
 }

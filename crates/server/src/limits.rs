@@ -143,7 +143,7 @@ impl Limit {
 
 /// Limits that are constants of a parser, or that rows meet: what they are called, how much, what
 /// happens.
-const OTHERS: [(&str, &str, &str); 54] = [
+const OTHERS: [(&str, &str, &str); 55] = [
     ("`limits.series`", "", "the row is refused, reason `limit`"),
     (
         "`limits.registry_bytes`",
@@ -172,6 +172,11 @@ const OTHERS: [(&str, &str, &str); 54] = [
         "a message of Graphite's pickle",
         "1 MiB",
         "refused, reason `limit`, and the connection is closed: nobody knows where the next begins",
+    ),
+    (
+        "samples of a message of Graphite's pickle",
+        "10 000",
+        "the message is refused, reason `line`",
     ),
     ("words of a message of Graphite's pickle", "524 288", "the message is refused, reason `line`"),
     ("a line of VictoriaMetrics' JSON", "10 MiB", "the line is refused, reason `limit`"),

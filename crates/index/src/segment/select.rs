@@ -76,8 +76,8 @@ impl Segment {
         columns.iter().for_each(|&column| is_column.set(column));
         let wanted = Wanted { conditions, exact, namespace: selector.namespace };
         match &selector.only {
-            Some(only) => self.select_only(only, &wanted, &is_column, &mut sids)?,
-            None => self.select_all(&wanted, &is_column, &mut sids)?,
+            Some(only) => self.select_only(only, &wanted, &is_column, &mut sids, goes_on)?,
+            None => self.select_all(&wanted, &is_column, &mut sids, goes_on)?,
         }
         sids.sort_unstable();
         sids.dedup();
@@ -90,9 +90,12 @@ impl Segment {
         wanted: &Wanted,
         is_column: &Bitmap,
         sids: &mut Vec<u32>,
+        goes_on: &GoesOn<'_>,
     ) -> Result<(), Error> {
         let mut sources = Sources::new(self);
+        let mut asking = wanted.asking(goes_on);
         for &sid in only {
+            asking.look()?;
             let Some((source, column)) = sources.of_series(sid)? else { continue };
             if is_column.contains(column) && wanted.accepts(self, &mut sources, source)? {
                 sids.push(sid);
@@ -106,9 +109,12 @@ impl Segment {
         wanted: &Wanted,
         is_column: &Bitmap,
         sids: &mut Vec<u32>,
+        goes_on: &GoesOn<'_>,
     ) -> Result<(), Error> {
         let mut sources = Sources::new(self);
+        let mut asking = wanted.asking(goes_on);
         let mut take = |source| -> Result<(), Error> {
+            asking.look()?;
             if wanted.accepts(self, &mut sources, source)? {
                 let series = sources.get(source)?.series.iter();
                 sids.extend(series.filter(|(column, _)| is_column.contains(*column)).map(|s| s.1));
@@ -314,7 +320,30 @@ struct Wanted {
     namespace: u32,
 }
 
+/// Asks now and then whether to go on.
+struct Asking<'a> {
+    goes_on: &'a GoesOn<'a>,
+    conditions: u32,
+    looked: u32,
+}
+
+impl Asking<'_> {
+    /// Before a source is held against all conditions.
+    fn look(&mut self) -> Result<(), Error> {
+        self.looked = self.looked.saturating_add(self.conditions);
+        if self.looked < VALUES_PER_ASK {
+            return Ok(());
+        }
+        self.looked = 0;
+        (self.goes_on)().then_some(()).ok_or(Error::Stopped)
+    }
+}
+
 impl Wanted {
+    fn asking<'a>(&self, goes_on: &'a GoesOn<'a>) -> Asking<'a> {
+        Asking { goes_on, conditions: 1 + self.conditions.len() as u32, looked: 0 }
+    }
+
     fn accepts(
         &self,
         segment: &Segment,

@@ -83,8 +83,12 @@ impl Segment {
             let wrong = |reason: Wrong| Broken { at, is_end: false, reason };
             let head = self.reader.get_some(at, 1).map_err(wrong)?;
             let flags = head.first().copied().unwrap_or_default();
-            // Nothing more is in this page.
+            // Nothing more is in this page: zeros stand where no record does.
             if flags & KIND == 0 {
+                let rest = self.reader.get(at, left.min(len - at) as usize).map_err(wrong)?;
+                if rest.iter().any(|byte| *byte != 0) {
+                    return Err(self.broken(at, false, "what fills a page is not zeros"));
+                }
                 self.at = at + left;
                 continue;
             }

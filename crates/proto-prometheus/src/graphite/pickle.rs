@@ -15,8 +15,12 @@ pub const PICKLE_BYTES_MAX: usize = 1 << 20;
 /// Words of a message: a sample takes seven of them and fifteen bytes at least.
 const WORDS_MAX: usize = 1 << 19;
 
+/// Samples of a message: Graphite's relays send 500. One that is recalled takes two bytes of it, and
+/// as many in memory as any other.
+const SAMPLES_MAX: usize = 10_000;
+
 /// Bytes of a text that is a number, or of the number of something remembered.
-const DIGITS_MAX: usize = 64;
+pub(super) const DIGITS_MAX: usize = 64;
 
 /// A text, by where it lies in its message.
 pub(super) type Place = (usize, usize);
@@ -104,7 +108,7 @@ impl Machine<'_> {
                 let parts = self.stack.split_off(first);
                 self.stack.pop();
                 self.list()?;
-                self.said.list = parts;
+                self.append(&parts)?;
             }
             b'a' => {
                 let value = self.pop()?;
@@ -283,6 +287,9 @@ impl Machine<'_> {
 
     fn append(&mut self, values: &[Value]) -> Result<(), String> {
         match self.stack.last() {
+            Some(Value::List) if self.said.list.len() + values.len() > SAMPLES_MAX => {
+                Err(format!("the message has more than {SAMPLES_MAX} samples"))
+            }
             Some(Value::List) => {
                 self.said.list.extend_from_slice(values);
                 Ok(())
@@ -380,7 +387,16 @@ mod tests {
             let error = unpickle(message).unwrap_err();
             assert!(error.contains(word), "{message:?}: {error}");
         }
-        let many = [&b"]"[..], &b"Na".repeat(WORDS_MAX / 2), b"."].concat();
-        assert!(unpickle(&many).unwrap_err().contains("words"));
+        let many = [&b"]"[..], &b"N0".repeat(WORDS_MAX / 2), b"."].concat();
+        assert!(unpickle(&many).is_err());
+        let many = [&b"]"[..], &b"Na".repeat(SAMPLES_MAX), b"."].concat();
+        assert_eq!(unpickle(&many).unwrap().list.len(), SAMPLES_MAX);
+        for many in [
+            [&b"]"[..], &b"Na".repeat(SAMPLES_MAX + 1), b"."].concat(),
+            [&b"](Nq\x01"[..], &b"h\x01".repeat(SAMPLES_MAX), b"e."].concat(),
+            [&b"("[..], &b"N".repeat(SAMPLES_MAX + 1), b"l."].concat(),
+        ] {
+            assert!(unpickle(&many).unwrap_err().contains("more than 10000 samples"));
+        }
     }
 }
