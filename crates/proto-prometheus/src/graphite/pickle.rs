@@ -15,8 +15,8 @@ pub const PICKLE_BYTES_MAX: usize = 1 << 20;
 /// Words of a message: a sample takes seven of them and fifteen bytes at least.
 const WORDS_MAX: usize = 1 << 19;
 
-/// Samples of a message: Graphite's relays send 500. One that is recalled takes two bytes of it, and
-/// as many in memory as any other.
+/// Samples of a message: Graphite's relays send 500. One that is recalled takes two bytes of the
+/// message, and as many in memory as any other.
 const SAMPLES_MAX: usize = 10_000;
 
 /// Bytes of a text that is a number, or of the number of something remembered.
@@ -70,7 +70,9 @@ pub(super) fn unpickle(message: &[u8]) -> Result<Unpickled, String> {
         has_list: false,
     };
     for _ in 0..WORDS_MAX {
-        if !machine.step()? {
+        let goes_on = machine.step()?;
+        machine.check_room()?;
+        if !goes_on {
             return match machine.stack.last() {
                 Some(Value::List) => Ok(machine.said),
                 _ => Err("the message is no list".to_owned()),
@@ -133,6 +135,20 @@ impl Machine<'_> {
             _ => self.atom(word)?,
         }
         Ok(true)
+    }
+
+    /// Refuses what no message of so many samples needs: a sample has two tuples and a name, all of
+    /// which may be remembered.
+    fn check_room(&self) -> Result<(), String> {
+        const OF_A_SAMPLE: usize = 5;
+        let most = OF_A_SAMPLE * SAMPLES_MAX;
+        let is_full = self.stack.len() > SAMPLES_MAX + OF_A_SAMPLE
+            || self.known.len() > most
+            || self.said.parts.len() > most;
+        match is_full {
+            true => Err(format!("the message has more than {SAMPLES_MAX} samples")),
+            false => Ok(()),
+        }
     }
 
     /// Carries out a word that is about one value.
@@ -395,6 +411,9 @@ mod tests {
             [&b"]"[..], &b"Na".repeat(SAMPLES_MAX + 1), b"."].concat(),
             [&b"](Nq\x01"[..], &b"h\x01".repeat(SAMPLES_MAX), b"e."].concat(),
             [&b"("[..], &b"N".repeat(SAMPLES_MAX + 1), b"l."].concat(),
+            [&b"]("[..], &b"N".repeat(WORDS_MAX / 2)].concat(),
+            [&b"]N"[..], &b"\x94".repeat(WORDS_MAX / 2)].concat(),
+            [&b"]N"[..], &b"\x85".repeat(WORDS_MAX / 2)].concat(),
         ] {
             assert!(unpickle(&many).unwrap_err().contains("more than 10000 samples"));
         }
