@@ -11,6 +11,8 @@
 //!
 //! Names are held for a piece of that at a time, and between two it is asked whether to go on:
 //! whoever registers a series must not wait for all of a question with a thousand conditions.
+//! Series that are registered meanwhile are left out: their labels may be such as no condition knew
+//! when it was looked up, and a condition that takes sources away would miss them.
 
 use crate::bitmap::Bitmap;
 use crate::groups::Groups;
@@ -84,6 +86,7 @@ pub(crate) fn select_while(
     selector: &Selector,
     goes_on: &GoesOn<'_>,
 ) -> Option<Vec<u32>> {
+    let end = names.read_for(Names::series_end);
     let columns = match selector.names.is_empty() {
         true => None,
         false => Some(names.read_for(|names| columns(names, selector.namespace, &selector.names))),
@@ -96,6 +99,7 @@ pub(crate) fn select_while(
         Some(only) => select_only(names, &sources, columns.as_deref(), only, goes_on)?,
         None => join(names, &sources, columns, goes_on)?,
     };
+    sids.truncate(sids.partition_point(|&sid| sid < end));
     names.read_for(|names| names.forgotten.sids().take_from(&mut sids));
     Some(sids)
 }

@@ -98,6 +98,31 @@ fn names_are_not_held_for_all_of_a_question() {
 }
 
 #[test]
+fn series_that_come_while_a_question_is_answered_are_not_taken_for_others() {
+    let registry = Registry::new(0);
+    let keys: Vec<String> = (0..20_000).map(|n| format!("m,h=h{n},r=a")).collect();
+    let lines: Vec<Line> = keys.iter().map(|key| Line::new(key, &["x"])).collect();
+    write_all(&registry, 0, &lines);
+    let without =
+        |test: Test| Matcher { name: "r".into(), test, negated: true, accepts_absent: true };
+    // They have a value that no condition met when it was looked up, and that all of them exclude.
+    let made = std::cell::Cell::new(0);
+    let goes_on = || {
+        made.set(made.get() + 1);
+        let (n, key) = (made.get(), |n: u32, rack: &str| format!("m,h=new{n},r={rack}{n}"));
+        write_all(&registry, 0, &[Line::new(&key(n, "bad"), &["x"])]);
+        true
+    };
+    let matchers = vec![without(Test::regex("bad.*").unwrap()), without(Test::equal("b"))];
+    let names = vec![Name { measurement: Test::equal("m"), field: Test::Any }];
+    for names in [Vec::new(), names] {
+        let selector = Selector { names, matchers: matchers.clone(), ..everything(0) };
+        let found = registry.select_while(&selector, &goes_on).unwrap();
+        assert!(made.get() > 0 && found.iter().eq(&(0..20_000).collect::<Vec<u32>>()));
+    }
+}
+
+#[test]
 fn bad_rows_are_named_and_their_neighbours_kept() {
     let registry = Registry::new(0);
     let long = format!("m,h={}", "x".repeat(foliot_index::VALUE_BYTES_MAX + 1));
