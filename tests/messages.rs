@@ -134,6 +134,34 @@ fn commands_say_what_is_wrong_and_what_to_do() {
 }
 
 #[test]
+fn flags_of_others_are_called_by_our_names_whatever_the_program_is_called() {
+    let dir = Scratch::new();
+    let renamed = dir.path().join("tsdb-0.1");
+    std::os::unix::fs::symlink(foliot().get_program(), &renamed).unwrap();
+    for program in [foliot().get_program(), renamed.as_os_str()] {
+        for (words, wanted) in [
+            (
+                &["serve", "--port", "99"][..],
+                "unknown argument --port: here it is --listen HOST:PORT",
+            ),
+            (
+                &["query", "--port", "99"],
+                "unknown argument --port: here it is --url http://HOST:PORT",
+            ),
+            (&["serve", "--datadir", "d"], "unknown argument --datadir: here it is --data-dir DIR"),
+            (&["serve", "-data-dir", "d"], "flags begin with two dashes, as in --data-dir"),
+            (&["check", "d"], "a store is named by --data-dir d"),
+            (&["stop"], "unknown command stop: a server ends by Ctrl-C"),
+        ] {
+            let output = std::process::Command::new(program).args(words).output().unwrap();
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert_eq!(output.status.code(), Some(2), "{words:?}: {said}");
+            assert!(said.contains(wanted), "{words:?}: {said}");
+        }
+    }
+}
+
+#[test]
 fn a_user_that_is_there_is_not_made_again() {
     let dir = Scratch::new();
     let add = |name: &str, password: &str, role: &str| {

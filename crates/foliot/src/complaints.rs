@@ -109,12 +109,12 @@ fn meant(command: &str) -> Option<&'static str> {
 
 /// What a flag of another server is called here, for the command whose usage this is.
 fn ours(argument: &str, usage: &str) -> Option<&'static str> {
-    let asks = ["foliot query", "foliot top"].iter().any(|command| usage.starts_with(command));
+    let asks = ["query", "top"].iter().any(|command| is_of(usage, command));
     Some(match argument {
         "--port" | "--host" | "--bind" | "--addr" | "--address" | "--web.listen-address" => {
             match asks {
                 true => "--url http://HOST:PORT",
-                false if usage.starts_with("foliot serve") => "--listen HOST:PORT",
+                false if is_of(usage, "serve") => "--listen HOST:PORT",
                 false => return None,
             }
         }
@@ -129,8 +129,8 @@ fn ours(argument: &str, usage: &str) -> Option<&'static str> {
 }
 
 fn unknown(argument: &str, usage: &str, guess: &str) -> String {
-    let takes_store = ["foliot backup", "foliot check", "foliot retention", "foliot serve"];
-    let takes_store = takes_store.iter().any(|command| usage.starts_with(command));
+    let takes_store = ["backup", "check", "retention", "serve"];
+    let takes_store = takes_store.iter().any(|command| is_of(usage, command));
     let single = std::env::args().find(|word| is_single(word));
     match (argument, ours(argument, usage), single) {
         ("true" | "false", ..) => format!(
@@ -152,6 +152,11 @@ fn unknown(argument: &str, usage: &str, guess: &str) -> String {
 fn is_single(word: &str) -> bool {
     let name = word.strip_prefix('-').unwrap_or_default();
     name.len() > 1 && name.starts_with(|c: char| c.is_ascii_lowercase())
+}
+
+/// Whether this is the usage of a command, whatever the program's file is called.
+fn is_of(usage: &str, command: &str) -> bool {
+    usage.split_whitespace().nth(1) == Some(command)
 }
 
 /// The command that explains the one whose usage this is: the words before the arguments, such as
