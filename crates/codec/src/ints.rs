@@ -416,8 +416,30 @@ fn decode_plain(layout: Layout, bytes: &mut &[u8], out: &mut [i64]) -> Result<()
 }
 
 /// Running sums of the values, each with `base` added, that start after `value`.
+///
+/// Eight at a time: each sum waits for the one before it only once in eight.
 fn sum(out: &mut [i64], mut value: i64, base: i64) {
-    for out in out {
+    let (eights, rest) = out.as_chunks_mut::<8>();
+    for eight in eights {
+        let terms = eight.map(|term| term.wrapping_add(base));
+        let [a, b, c, d, e, f, g, h] = terms;
+        let (ab, cd, ef, gh) =
+            (a.wrapping_add(b), c.wrapping_add(d), e.wrapping_add(f), g.wrapping_add(h));
+        let (abcd, efgh) = (ab.wrapping_add(cd), ef.wrapping_add(gh));
+        let half = value.wrapping_add(abcd);
+        *eight = [
+            value.wrapping_add(a),
+            value.wrapping_add(ab),
+            value.wrapping_add(ab.wrapping_add(c)),
+            half,
+            half.wrapping_add(e),
+            half.wrapping_add(ef),
+            half.wrapping_add(ef.wrapping_add(g)),
+            half.wrapping_add(efgh),
+        ];
+        value = value.wrapping_add(abcd.wrapping_add(efgh));
+    }
+    for out in rest {
         value = value.wrapping_add(out.wrapping_add(base));
         *out = value;
     }

@@ -1,4 +1,5 @@
-//! Carries out the row algebra: a chain of streams of rows per input, joined into tables.
+//! Carries out the row algebra: a chain of streams of rows per input, in strips of columns, joined
+//! into tables.
 //!
 //! ```text
 //! select -> join -> [ limit -> fill -> stamp -> reduce -> merge -> scan | nested ] -> table
@@ -27,22 +28,24 @@ mod sieve;
 mod slice;
 mod smooth;
 mod sources;
+mod strip;
 mod transform;
 
 use crate::limits::Meter;
 use crate::source::Source;
 use crate::steps::{Step, Steps};
 use crate::{Error, Query, Ran};
-use foliot_model::{Item, Table, TableHead};
+use foliot_model::{Column, Item, Table, TableHead};
 use foliot_plan::Told;
 use foliot_plan::rows::{Reducer, Rows, Select};
 use grid::Grid;
-use join::{Joined, Within};
+use join::{Joined, Piece, Within};
 use quick::Readings;
-use row::{Head, Row, Stream, is_same};
+use row::{Head, is_same};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use strip::{Gathered, Stream, Strip};
 
 /// Rows of one piece of a table, unless they are very wide.
 const TABLE_ROWS: usize = 1024;
@@ -88,9 +91,8 @@ pub(crate) fn select(
     let mut rows = timed(&step, || Joined::new(plan, context))?;
     let mut pieces = Pieces { columns, open: None, ran: &mut ran };
     let mut charge = meter.open();
-    while timed(&step, || rows.next())?.is_some() {
-        let Some(head) = &rows.head else { break };
-        if pieces.add(head, &mut rows.columns, on_table).is_break() {
+    while let Some((piece, _)) = timed(&step, || rows.next())? {
+        if pieces.add(piece, on_table).is_break() {
             break;
         }
         if pieces.is_new() {
@@ -108,52 +110,62 @@ pub(crate) fn select(
     Ok(ran)
 }
 
-/// Cuts rows into pieces of tables.
+/// Puts rows together to pieces of tables.
 struct Pieces<'a> {
     columns: Arc<[Arc<str>]>,
-    open: Option<(Arc<Head>, Arc<TableHead>, Vec<Item>)>,
+    open: Option<Open>,
     ran: &'a mut Ran,
 }
 
+/// A piece of a table that more rows may come to.
+struct Open {
+    of: Arc<Head>,
+    head: Arc<TableHead>,
+    columns: Vec<Column>,
+    rows: usize,
+    /// Whether no row came since the piece began.
+    is_new: bool,
+}
+
 impl Pieces<'_> {
-    fn add(
-        &mut self,
-        of: &Arc<Head>,
-        row: &mut Vec<Item>,
-        on_table: OnTable<'_>,
-    ) -> ControlFlow<()> {
-        self.ran.samples_answered += 1;
-        let is_full = |items: &Vec<Item>| {
-            items.len() >= TABLE_ITEMS || items.len() >= TABLE_ROWS * self.columns.len()
-        };
-        let same = self.open.as_ref().is_some_and(|(head, ..)| is_same(head, of));
-        if !same {
-            self.close(true, on_table)?;
-            let (name, labels) = (of.measurement.clone(), of.labels.clone());
-            let head = TableHead { name, labels, columns: self.columns.clone() };
-            self.open = Some((of.clone(), Arc::new(head), Vec::new()));
-            self.ran.series += 1;
-        } else if self.open.as_ref().is_some_and(|(_, _, items)| is_full(items)) {
-            self.close(false, on_table)?;
+    fn add(&mut self, piece: Piece, on_table: OnTable<'_>) -> ControlFlow<()> {
+        let Piece { head: of, columns, rows } = piece;
+        self.ran.samples_answered += rows as u64;
+        let rows_max = (TABLE_ITEMS / self.columns.len().max(1)).clamp(1, TABLE_ROWS);
+        match &self.open {
+            Some(open) if !is_same(&open.of, &of) => self.close(true, on_table)?,
+            Some(open) if open.rows > 0 && open.rows + rows > rows_max => {
+                self.close(false, on_table)?;
+            }
+            _ => {}
         }
-        if let Some((_, _, items)) = &mut self.open {
-            items.append(row);
+        match &mut self.open {
+            Some(open) if is_same(&open.of, &of) => {
+                open.columns.iter_mut().zip(columns).for_each(|(own, more)| own.append(more));
+                open.is_new = open.rows == 0;
+                open.rows += rows;
+            }
+            _ => {
+                let (name, labels) = (of.measurement.clone(), of.labels.clone());
+                let head = TableHead { name, labels, columns: self.columns.clone() };
+                self.open = Some(Open { of, head: Arc::new(head), columns, rows, is_new: true });
+                self.ran.series += 1;
+            }
         }
         ControlFlow::Continue(())
     }
 
     /// Whether a piece was just begun.
     fn is_new(&self) -> bool {
-        self.open.as_ref().is_some_and(|(_, _, items)| items.len() <= self.columns.len())
+        self.open.as_ref().is_some_and(|open| open.is_new)
     }
 
     fn close(&mut self, is_last: bool, on_table: OnTable<'_>) -> ControlFlow<()> {
-        let Some((_, head, items)) = &mut self.open else { return ControlFlow::Continue(()) };
-        // The next piece will be as long.
-        let next = Vec::with_capacity(if is_last { 0 } else { items.len() });
-        let items = std::mem::replace(items, next);
-        let head = head.clone();
-        on_table(Table { head, items, is_last })
+        let Some(open) = &mut self.open else { return ControlFlow::Continue(()) };
+        let next = open.columns.iter().map(|_| Column::default()).collect();
+        let columns = std::mem::replace(&mut open.columns, next);
+        open.rows = 0;
+        on_table(Table { head: open.head.clone(), columns, is_last })
     }
 
     fn finish(mut self, on_table: OnTable<'_>) -> ControlFlow<()> {
@@ -198,19 +210,19 @@ struct Measured<'q> {
 }
 
 impl Stream for Measured<'_> {
-    fn next(&mut self) -> Result<Option<Row>, Error> {
+    fn next(&mut self) -> Result<Option<Strip>, Error> {
         let before = self.meter.samples();
-        let row = self.step.time(|| self.input.next())?;
+        let strip = self.step.time(|| self.input.next())?;
         if self.reads {
             self.step.add_samples(self.meter.samples() - before);
         }
-        if let Some(row) = &row
-            && !self.head.as_ref().is_some_and(|head| is_same(head, &row.head))
+        if let Some(strip) = &strip
+            && !self.head.as_ref().is_some_and(|head| is_same(head, &strip.head))
         {
-            self.head = Some(row.head.clone());
+            self.head = Some(strip.head.clone());
             self.step.add_series(1);
         }
-        Ok(row)
+        Ok(strip)
     }
 }
 
@@ -227,7 +239,7 @@ fn opened<'q>(
         Rows::Merge { inputs, layout } => {
             let inputs: Result<Vec<_>, _> =
                 inputs.iter().map(|input| open(input, None, readings, context)).collect();
-            Box::new(merge::Merge::new(inputs?, layout)?)
+            Box::new(Gathered::new(merge::Merge::new(inputs?, layout)?))
         }
         Rows::Reduce(reduce) => {
             if let Some(quick) = quick::Quick::new(reduce, (wanted, false), readings, context)? {
@@ -236,9 +248,13 @@ fn opened<'q>(
             let input = open(&reduce.input, None, readings, context)?;
             match &reduce.function {
                 Reducer::Integral { unit_ns } => {
-                    Box::new(integral::Integral::new(input, *unit_ns, &reduce.layout)?)
+                    let rows = integral::Integral::new(input, *unit_ns, &reduce.layout)?;
+                    Box::new(Gathered::new(rows))
                 }
-                function => Box::new(reduce::Reduced::new(input, function, &reduce.layout, meter)?),
+                function => {
+                    let rows = reduce::Reduced::new(input, function, &reduce.layout, meter)?;
+                    Box::new(Gathered::new(rows))
+                }
             }
         }
         Rows::Stamp { input, layout } => {
@@ -259,7 +275,8 @@ fn opened<'q>(
         }
         Rows::Transform { input, function, layout } => {
             let input = open(input, None, readings, context)?;
-            Box::new(transform::Transformed::new(input, function, layout, meter))
+            let rows = transform::Transformed::new(input, function, layout, meter);
+            Box::new(Gathered::new(rows))
         }
         Rows::Limit { input, offset, limit } => {
             let wanted = limit.map(|limit| limit.saturating_add(*offset));
@@ -299,22 +316,32 @@ struct Limited<'q> {
 }
 
 impl Stream for Limited<'_> {
-    fn next(&mut self) -> Result<Option<Row>, Error> {
+    fn next(&mut self) -> Result<Option<Strip>, Error> {
         loop {
             let counted = self.counted.as_ref().map_or(0, |(_, count)| *count);
-            let is_full = |limit: u64| counted >= self.offset.saturating_add(limit);
-            if self.ends && self.limit.is_some_and(is_full) {
+            let end = self.limit.map(|limit| limit.saturating_add(self.offset));
+            if self.ends && end.is_some_and(|end| counted >= end) {
                 return Ok(None);
             }
-            let Some(row) = self.input.next()? else { return Ok(None) };
-            match &mut self.counted {
-                Some((head, count)) if is_same(head, &row.head) => *count += 1,
-                counted => *counted = Some((row.head.clone(), 1)),
-            }
-            let count = self.counted.as_ref().map_or(0, |(_, count)| *count);
-            let is_in = self.limit.is_none_or(|limit| count - self.offset.min(count) <= limit);
-            if count > self.offset && is_in {
-                return Ok(Some(row));
+            let Some(strip) = self.input.next()? else { return Ok(None) };
+            let rows = strip.len() as u64;
+            let before = match &mut self.counted {
+                Some((head, count)) if is_same(head, &strip.head) => {
+                    let before = *count;
+                    *count += rows;
+                    before
+                }
+                counted => {
+                    *counted = Some((strip.head.clone(), rows));
+                    0
+                }
+            };
+            let from = self.offset.saturating_sub(before).min(rows) as usize;
+            let to = end.map_or(rows, |end| end.saturating_sub(before).min(rows)) as usize;
+            match (from, to) {
+                (0, to) if to == strip.len() => return Ok(Some(strip)),
+                (from, to) if from < to => return Ok(Some(strip.cut(from..to))),
+                _ => {}
             }
         }
     }

@@ -99,7 +99,7 @@ fn answered(engine: &Engine, plan: &Select) -> (BTreeMap<String, Vec<Item>>, u64
     let mut heads: BTreeMap<String, Vec<Item>> = BTreeMap::new();
     let ran = select(&query, plan, &mut |table| {
         let label = table.head.labels.first().map_or("", |(_, value)| value);
-        heads.entry(label.to_owned()).or_default().extend(table.items);
+        heads.entry(label.to_owned()).or_default().extend(table.rows().flatten());
         ControlFlow::Continue(())
     });
     (heads, ran.unwrap().series_selected)

@@ -209,7 +209,7 @@ fn expected(plan: &NameTable, wanted: &[&Source]) -> BTreeMap<String, Vec<Item>>
 fn answered(query: &Query<'_>, plan: &NameTable) -> BTreeMap<String, Vec<Item>> {
     let mut tables: BTreeMap<String, Vec<Item>> = BTreeMap::new();
     names(query, plan, &mut |table| {
-        tables.entry(table.head.name.to_string()).or_default().extend(table.items);
+        tables.entry(table.head.name.to_string()).or_default().extend(table.rows().flatten());
         ControlFlow::Continue(())
     })
     .unwrap();
@@ -291,7 +291,7 @@ fn names_are_counted_by_labels() {
         let mut tables = Vec::new();
         names(&query, &plan, &mut |table| {
             let (_, rack) = &table.head.labels[0];
-            tables.push(format!("{} {rack}: {:?}", table.head.name, table.items[0]));
+            tables.push(format!("{} {rack}: {:?}", table.head.name, table.columns[0].get(0)));
             ControlFlow::Continue(())
         })
         .unwrap();

@@ -109,7 +109,7 @@ fn answered(engine: &Engine, plan: &Select) -> (Answer, Ran) {
     let meter = Meter::new(Limits::default(), Cancel::default());
     let mut answer = Answer::new();
     let ran = select(&Query { snapshot: &snapshot, meter }, plan, &mut |table| {
-        let rows = table.items.chunks(plan.columns.len()).map(<[Item]>::to_vec);
+        let rows = table.rows();
         answer.entry(table.head.labels[0].1.to_string()).or_default().extend(rows);
         ControlFlow::Continue(())
     });
@@ -176,7 +176,7 @@ fn nothing_is_read_behind_a_limit() {
         let (snapshot, mut rows) = (engine.snapshot(), 0);
         let meter = Meter::new(Limits::default(), Cancel::default());
         let ran = select(&Query { snapshot: &snapshot, meter }, &plan, &mut |table| {
-            rows += table.items.len() / plan.columns.len();
+            rows += table.row_count();
             ControlFlow::Continue(())
         });
         (rows, ran.unwrap().samples_scanned)

@@ -142,7 +142,7 @@ fn answered(engine: &Engine, plan: &Select, memory_bytes: u64) -> Vec<Vec<Item>>
     let query = Query { snapshot: &snapshot, meter: Meter::new(limits, Cancel::default()) };
     let mut rows = Vec::new();
     select(&query, plan, &mut |table| {
-        rows.extend(table.rows().map(<[Item]>::to_vec));
+        rows.extend(table.rows());
         ControlFlow::Continue(())
     })
     .unwrap();

@@ -131,7 +131,7 @@ fn of_rows(engine: &Engine, field: &str, function: Reducer, width: i64) -> Vec<u
         Query { snapshot: &snapshot, meter: Meter::new(Limits::default(), Cancel::default()) };
     let mut all = Vec::new();
     select(&query, &plan, &mut |table| {
-        all.extend(table.items.iter().filter_map(|item| match item {
+        all.extend(table.rows().flatten().filter_map(|item| match item {
             Item::Float(value) => Some(value.to_bits()),
             _ => None,
         }));

@@ -163,7 +163,7 @@ fn answered(engine: &Engine, plan: &Select, limits: Limits) -> (Answer, Ran) {
     let (mut answer, mut order) = (Answer::new(), Vec::new());
     let ran = select(&query, plan, &mut |table| {
         let label = table.head.labels.first().map_or("", |(_, value)| value);
-        for row in table.items.chunks(plan.columns.len()) {
+        for row in table.rows() {
             let Item::Time(time_ns) = row[0] else { panic!("{:?}", row[0]) };
             let key = (label.to_owned(), (time_ns / SECOND - START) / WIDTH);
             order.push(key.clone());

@@ -9,6 +9,7 @@
 //! one reader sees).
 
 mod batch;
+mod column;
 mod counts;
 mod edits;
 mod frame;
@@ -25,6 +26,7 @@ mod time;
 mod value;
 
 pub use batch::{Batch, BatchBuffers, Reject, Row, Shape, Span};
+pub use column::Column;
 pub use counts::{Counts, Figure};
 pub use edits::edits;
 pub use frame::{Frame, SeriesHead};

@@ -1,6 +1,6 @@
 //! Tables: bounded pieces of an answer that has rows and columns.
 
-use crate::{Kind, NamespaceId};
+use crate::{Column, Kind, NamespaceId};
 use std::sync::Arc;
 
 /// One value of a row, or none.
@@ -56,21 +56,38 @@ pub struct TableHead {
 pub struct Table {
     /// What the rows belong to.
     pub head: Arc<TableHead>,
-    /// The values, row by row.
-    pub items: Vec<Item>,
+    /// What the rows have in each column of the head; all are equally long.
+    pub columns: Vec<Column>,
     /// Whether this is the table's last piece.
     pub is_last: bool,
 }
 
 impl Table {
-    /// The rows, each as wide as the head has columns.
-    pub fn rows(&self) -> impl Iterator<Item = &[Item]> {
-        self.items.chunks(self.head.columns.len().max(1))
+    /// A piece made of items row by row.
+    pub fn of_rows(
+        head: Arc<TableHead>,
+        items: impl IntoIterator<Item = Item>,
+        is_last: bool,
+    ) -> Self {
+        let width = head.columns.len().max(1);
+        let mut columns = vec![Column::default(); width];
+        for (at, item) in items.into_iter().enumerate() {
+            if let Some(column) = columns.get_mut(at % width) {
+                column.push(item);
+            }
+        }
+        Self { head, columns, is_last }
+    }
+
+    /// The items row by row, for those to whom columns are of no use.
+    pub fn rows(&self) -> impl Iterator<Item = Vec<Item>> {
+        let row = |at| self.columns.iter().map(|column| column.get(at).into_owned()).collect();
+        (0..self.row_count()).map(row)
     }
 
     /// Number of rows.
     pub fn row_count(&self) -> usize {
-        self.items.len() / self.head.columns.len().max(1)
+        self.columns.first().map_or(0, Column::len)
     }
 }
 
@@ -99,12 +116,12 @@ mod tests {
 
     #[test]
     fn rows_are_as_wide_as_the_head() {
-        let columns: Arc<[Arc<str>]> = ["time".into(), "v".into()].into();
-        let head = Arc::new(TableHead { name: "m".into(), labels: Vec::new(), columns });
+        let names: Arc<[Arc<str>]> = ["time".into(), "v".into()].into();
+        let head = Arc::new(TableHead { name: "m".into(), labels: Vec::new(), columns: names });
         let items = vec![Item::Time(1), Item::Float(2.0), Item::Time(2), Item::Null];
-        let table = Table { head, items, is_last: true };
+        let table = Table::of_rows(head, items, true);
         assert_eq!(table.row_count(), 2);
-        assert_eq!(table.rows().nth(1), Some(&[Item::Time(2), Item::Null][..]));
+        assert_eq!(table.rows().nth(1), Some(vec![Item::Time(2), Item::Null]));
     }
 
     #[test]

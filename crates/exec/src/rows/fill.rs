@@ -2,13 +2,17 @@
 
 use super::calculate::convert;
 use super::grid::{Grid, TIME_MIN_NS};
-use super::row::{Head, Peeking, Row, Stream, is_same};
+use super::row::{Head, is_same};
+use super::strip::{Here, Peeking, Stream, Strip};
 use crate::Error;
 use crate::kernels::number::to_f64;
 use crate::limits::Meter;
 use foliot_model::{Item, Kind};
 use foliot_plan::rows::{Fill, Filling};
 use std::sync::Arc;
+
+/// Rows of a strip, unless those of windows that are there are more.
+const ROWS_MAX: usize = 1024;
 
 /// Rows stamped with the start of their window.
 pub(super) struct Stamped<'q> {
@@ -23,12 +27,14 @@ impl<'q> Stamped<'q> {
 }
 
 impl Stream for Stamped<'_> {
-    fn next(&mut self) -> Result<Option<Row>, Error> {
-        let Some(mut row) = self.input.next()? else { return Ok(None) };
-        let start_ns = self.grid.window(row.time_ns).0;
-        // What has no start is stamped with the epoch.
-        row.time_ns = if start_ns == TIME_MIN_NS { 0 } else { start_ns };
-        Ok(Some(row))
+    fn next(&mut self) -> Result<Option<Strip>, Error> {
+        let Some(mut strip) = self.input.next()? else { return Ok(None) };
+        for time_ns in &mut strip.times_ns {
+            let start_ns = self.grid.window(*time_ns).0;
+            // What has no start is stamped with the epoch.
+            *time_ns = if start_ns == TIME_MIN_NS { 0 } else { start_ns };
+        }
+        Ok(Some(strip))
     }
 }
 
@@ -128,11 +134,11 @@ impl<'q> Filled<'q> {
             Filling::Linear => {
                 let Some((from_ns, from)) = self.previous.clone() else { return Ok(Item::Null) };
                 let width_ns = self.width_ns;
-                let next = self.input.peek()?.filter(|next| is_same(&next.head, head));
+                let next = self.input.peek()?.filter(|next| is_same(next.head(), head));
                 let Some(next) = next else { return Ok(Item::Null) };
-                let span = (next.time_ns / width_ns - from_ns / width_ns) as f64;
+                let span = (next.time_ns() / width_ns - from_ns / width_ns) as f64;
                 let part = (window_ns / width_ns - from_ns / width_ns) as f64;
-                line(&from, &next.value, part, span, self.plan.kind)
+                line(&from, &next.value(), part, span, self.plan.kind)
             }
         })
     }
@@ -156,6 +162,33 @@ impl<'q> Filled<'q> {
         }
         self.window_ns = next_ns;
     }
+
+    /// Moves the rows that are due, which belong to the head being filled, to a strip.
+    fn take_due(&mut self, out: &mut Strip) -> Result<(), Error> {
+        let mut rows = 0;
+        while rows < ROWS_MAX
+            && let Some((strip, at)) = self.input.rest()?
+            && let Some(&time_ns) = strip.times_ns.get(at + rows)
+            && self.is_due(time_ns)
+        {
+            self.advance();
+            rows += 1;
+        }
+        let keeps_previous = self.keeps_previous();
+        let Some((strip, at)) = self.input.rest()? else { return Ok(()) };
+        out.extend_from(strip, at..at + rows);
+        if let (true, Some(last)) = (keeps_previous, (at + rows).checked_sub(1)) {
+            let value = strip.value.get(last);
+            let time_ns = strip.times_ns.get(last).copied().unwrap_or_default();
+            self.previous = (!value.is_null()).then(|| (time_ns, value.into_owned()));
+        }
+        self.input.skip(rows);
+        Ok(())
+    }
+
+    fn keeps_previous(&self) -> bool {
+        matches!(self.plan.with, Filling::Previous | Filling::Linear)
+    }
 }
 
 /// The point on the line between two values that lies `part` of `span` away from the first.
@@ -177,34 +210,38 @@ fn line(from: &Item, to: &Item, part: f64, span: f64, kind: Kind) -> Item {
 }
 
 impl Stream for Filled<'_> {
-    fn next(&mut self) -> Result<Option<Row>, Error> {
+    fn next(&mut self) -> Result<Option<Strip>, Error> {
+        let mut out: Option<Strip> = None;
         loop {
-            let next = self.input.peek()?.map(|row| (&row.head, row.time_ns));
-            let own =
-                next.filter(|(head, _)| self.open.as_ref().is_some_and(|open| is_same(open, head)));
-            let due = own.map(|(_, time_ns)| time_ns);
-            let belongs = due.is_some();
-            if due.is_some_and(|time_ns| self.is_due(time_ns)) {
-                let Some(row) = self.input.next()? else { return Ok(None) };
-                if matches!(self.plan.with, Filling::Previous | Filling::Linear) {
-                    let is_value = !row.value.is_null();
-                    self.previous = is_value.then(|| (row.time_ns, row.value.clone()));
+            if out.as_ref().is_some_and(|out| out.len() >= ROWS_MAX) {
+                return Ok(out);
+            }
+            let own = self
+                .input
+                .peek()?
+                .filter(|here| self.open.as_ref().is_some_and(|open| is_same(open, here.head())));
+            let due = own.map(Here::time_ns);
+            match self.open.clone() {
+                Some(head) if due.is_some() || self.is_inside() => {
+                    let new = || Strip::new(head.clone(), self.plan.carried);
+                    let strip = out.get_or_insert_with(new);
+                    if due.is_some_and(|time_ns| self.is_due(time_ns)) {
+                        self.take_due(strip)?;
+                        continue;
+                    }
+                    self.meter.check(1)?;
+                    let (time_ns, value) = (self.window_ns, self.filling(&head)?);
+                    strip.push(time_ns, value, (0..self.plan.carried).map(|_| Item::Null));
+                    self.advance();
                 }
-                self.advance();
-                return Ok(Some(row));
+                // Another head begins.
+                _ if out.is_some() => return Ok(out),
+                _ => {
+                    let Some(here) = self.input.peek()? else { return Ok(None) };
+                    let (head, time_ns) = (here.head().clone(), here.time_ns());
+                    self.begin(head, time_ns);
+                }
             }
-            if let Some(head) = self.open.clone()
-                && (belongs || self.is_inside())
-            {
-                self.meter.check(1)?;
-                let (time_ns, value) = (self.window_ns, self.filling(&head)?);
-                let carried = vec![Item::Null; self.plan.carried];
-                self.advance();
-                return Ok(Some(Row { head, time_ns, value, carried }));
-            }
-            let Some(row) = self.input.peek()? else { return Ok(None) };
-            let (head, time_ns) = (row.head.clone(), row.time_ns);
-            self.begin(head, time_ns);
         }
     }
 }

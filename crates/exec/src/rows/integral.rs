@@ -1,7 +1,8 @@
 //! Areas under the lines between successive rows.
 
 use super::grid::{Grid, TIME_MIN_NS};
-use super::row::{Head, Reducing, Row, Stream, is_same};
+use super::row::{Head, Reducing, Row, is_same};
+use super::strip::{RowByRow, Stream};
 use crate::Error;
 use crate::kernels::number::to_f64;
 use foliot_model::Item;
@@ -68,13 +69,14 @@ impl<'q> Integral<'q> {
         }
     }
 
-    fn add(&mut self, head: Arc<Head>, time_ns: i64, item: &Item) {
+    fn add(&mut self, head: &Arc<Head>, time_ns: i64, item: &Item) {
         let Some(value) = to_f64(item) else { return };
-        if self.open.as_ref().is_some_and(|open| !is_same(&open.head, &head)) {
+        if self.open.as_ref().is_some_and(|open| !is_same(&open.head, head)) {
             self.close();
         }
         let window = self.window(time_ns, matches!(item, Item::Float(_)));
         let Some(open) = &mut self.open else {
+            let head = head.clone();
             self.open = Some(Open { head, area: 0.0, time_ns, value, window });
             return;
         };
@@ -114,13 +116,15 @@ impl Open {
     }
 }
 
-impl Stream for Integral<'_> {
-    fn next(&mut self) -> Result<Option<Row>, Error> {
+impl RowByRow for Integral<'_> {
+    fn next_row(&mut self) -> Result<Option<Row>, Error> {
         while self.ready.is_empty() && !self.is_ended {
             match self.input.next()? {
-                Some(row) => {
-                    let head = self.heads.of(&row.head);
-                    self.add(head, row.time_ns, &row.value);
+                Some(strip) => {
+                    let head = self.heads.of(&strip.head);
+                    for (&time_ns, value) in strip.times_ns.iter().zip(strip.value.iter()) {
+                        self.add(&head, time_ns, &value);
+                    }
                 }
                 None => {
                     self.is_ended = true;

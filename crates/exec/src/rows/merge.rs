@@ -2,11 +2,13 @@
 
 use super::grid::Grid;
 use super::heap;
-use super::row::{Peeking, Row, Stream, is_same};
+use super::row::{Head, Row, is_same};
+use super::strip::{Here, Peeking, RowByRow, Stream, Strip, longer};
 use crate::Error;
-use foliot_model::Item;
+use foliot_model::{Column, Item};
 use foliot_plan::rows::Layout;
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 /// Rows of several inputs.
 pub(super) struct Merge<'q> {
@@ -67,11 +69,11 @@ impl<'q> Merge<'q> {
     fn next_by_window(&mut self) -> Result<Option<Row>, Error> {
         if let Some((mut input, first)) = self.open.take() {
             let is_in = input.peek()?.is_some_and(|row| {
-                let has_head = is_same(&row.head, &first.head)
-                    || row.head.compare(&first.head, &self.layout.order_by).is_eq();
+                let has_head = is_same(row.head(), &first.head)
+                    || row.head().compare(&first.head, &self.layout.order_by).is_eq();
                 let is_in_time = match self.layout.descending {
-                    false => row.time_ns < self.window.1,
-                    true => row.time_ns >= self.window.0,
+                    false => row.time_ns() < self.window.1,
+                    true => row.time_ns() >= self.window.0,
                 };
                 has_head && is_in_time
             });
@@ -90,8 +92,8 @@ impl<'q> Merge<'q> {
     }
 }
 
-impl Stream for Merge<'_> {
-    fn next(&mut self) -> Result<Option<Row>, Error> {
+impl RowByRow for Merge<'_> {
+    fn next_row(&mut self) -> Result<Option<Row>, Error> {
         if !self.is_arranged {
             self.arrange()?;
         }
@@ -104,7 +106,7 @@ impl Stream for Merge<'_> {
     }
 }
 
-/// Rows of inputs that have one head, by time, where what comes first at one time is known by a
+/// Rows of inputs by time, whatever their heads, where what comes first at one time is known by a
 /// rank of each input.
 pub(super) struct Ranked<'q> {
     inputs: Vec<Peeking<'q>>,
@@ -113,6 +115,11 @@ pub(super) struct Ranked<'q> {
     descending: bool,
     is_arranged: bool,
     ranks: Vec<u32>,
+    /// What each input carries in all its rows, carried place by carried place; nothing where that
+    /// differs from row to row.
+    constants: Vec<Option<Arc<[Item]>>>,
+    /// Rows of the next strip.
+    rows_max: usize,
 }
 
 /// Where the next row of an input stands.
@@ -127,17 +134,30 @@ impl<'q> Ranked<'q> {
     pub(super) fn new(
         inputs: Vec<Box<dyn Stream + 'q>>,
         ranks: Vec<u32>,
+        constants: Vec<Option<Arc<[Item]>>>,
         descending: bool,
     ) -> Self {
         let inputs = inputs.into_iter().map(Peeking::new).collect();
-        Self { inputs, heap: Vec::new(), descending, is_arranged: false, ranks }
+        let (heap, rows_max) = (Vec::new(), longer(0));
+        Self { inputs, heap, descending, is_arranged: false, ranks, constants, rows_max }
     }
 
     fn next_of(&mut self, input: usize) -> Result<Option<Next>, Error> {
         let Some(rows) = self.inputs.get_mut(input) else { return Ok(None) };
         let rank = self.ranks.get(input).copied().unwrap_or_default();
-        Ok(rows.peek()?.map(|row| Next { time_ns: row.time_ns, rank, input }))
+        Ok(rows.peek()?.map(|row| Next { time_ns: row.time_ns(), rank, input }))
     }
+}
+
+/// A strip without rows.
+fn begin(constants: &[Option<Arc<[Item]>>], head: Arc<Head>) -> Strip {
+    let mut strip = Strip::new(head, constants.len());
+    for (column, constants) in strip.carried.iter_mut().zip(constants) {
+        if let Some(items) = constants {
+            *column = Column::Coded(items.clone(), Vec::new());
+        }
+    }
+    strip
 }
 
 /// What comes before what: see [`Next`].
@@ -149,7 +169,7 @@ fn is_before(descending: bool) -> impl FnMut(&mut Next, &mut Next) -> Result<boo
 }
 
 impl Stream for Ranked<'_> {
-    fn next(&mut self) -> Result<Option<Row>, Error> {
+    fn next(&mut self) -> Result<Option<Strip>, Error> {
         let before = &mut is_before(self.descending);
         if !self.is_arranged {
             self.is_arranged = true;
@@ -159,15 +179,33 @@ impl Stream for Ranked<'_> {
             }
             heap::arrange(&mut self.heap, before)?;
         }
-        let Some(next) = heap::pop(&mut self.heap, before)? else { return Ok(None) };
-        let row = match self.inputs.get_mut(next.input) {
-            Some(rows) => rows.next()?,
-            None => None,
-        };
-        if let Some(next) = self.next_of(next.input)? {
-            heap::push(&mut self.heap, next, before)?;
+        let mut out: Option<Strip> = None;
+        while out.as_ref().is_none_or(|out| out.len() < self.rows_max)
+            && let Some(&next) = self.heap.first()
+        {
+            let Some(rows) = self.inputs.get_mut(next.input) else { break };
+            let Some((strip, at)) = rows.rest()? else { break };
+            if out.as_ref().is_some_and(|out| !is_same(&out.head, &strip.head)) {
+                break;
+            }
+            let new = || begin(&self.constants, strip.head.clone());
+            let out = out.get_or_insert_with(new);
+            out.times_ns.push(next.time_ns);
+            out.value.push_from(&strip.value, at);
+            for (own, other) in out.carried.iter_mut().zip(&strip.carried) {
+                match own {
+                    Column::Coded(_, codes) => codes.push(next.input as u32),
+                    own => own.push_from(other, at),
+                }
+            }
+            rows.skip(1);
+            heap::pop(&mut self.heap, before)?;
+            if let Some(next) = self.next_of(next.input)? {
+                heap::push(&mut self.heap, next, before)?;
+            }
         }
-        Ok(row)
+        self.rows_max = longer(self.rows_max);
+        Ok(out)
     }
 }
 
@@ -183,21 +221,21 @@ fn before(
 
 /// Whether a row comes before another one: by head, then by time (or window); at one time, by what
 /// rows carry as long as that is text.
-pub(super) fn comes_before(layout: &Layout, grid: &Grid, a: &Row, b: &Row) -> bool {
-    let heads = match is_same(&a.head, &b.head) {
+fn comes_before(layout: &Layout, grid: &Grid, a: Here<'_>, b: Here<'_>) -> bool {
+    let heads = match is_same(a.head(), b.head()) {
         true => Ordering::Equal,
-        false => a.head.compare(&b.head, &layout.order_by),
+        false => a.head().compare(b.head(), &layout.order_by),
     };
     let order = heads.then_with(|| match layout.ordered {
-        true => a.time_ns.cmp(&b.time_ns).then_with(|| carried_texts(a, b)),
-        false => grid.window(a.time_ns).0.cmp(&grid.window(b.time_ns).0),
+        true => a.time_ns().cmp(&b.time_ns()).then_with(|| carried_texts(a, b)),
+        false => grid.window(a.time_ns()).0.cmp(&grid.window(b.time_ns()).0),
     });
     if layout.descending { order.is_gt() } else { order.is_lt() }
 }
 
-fn carried_texts(a: &Row, b: &Row) -> Ordering {
-    for pair in a.carried.iter().zip(&b.carried) {
-        match pair {
+fn carried_texts(a: Here<'_>, b: Here<'_>) -> Ordering {
+    for (a, b) in a.carried().zip(b.carried()) {
+        match (&*a, &*b) {
             (Item::String(a), Item::String(b)) if a == b => {}
             (Item::String(a), Item::String(b)) => return a.cmp(b),
             _ => return Ordering::Equal,
@@ -209,21 +247,22 @@ fn carried_texts(a: &Row, b: &Row) -> Ordering {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rows::row::Head;
+    use crate::rows::strip::Gathered;
     use foliot_model::TimeRange;
     use proptest::prelude::*;
-    use std::sync::Arc;
 
     struct Listed(std::vec::IntoIter<Row>);
 
-    impl Stream for Listed {
-        fn next(&mut self) -> Result<Option<Row>, Error> {
+    impl RowByRow for Listed {
+        fn next_row(&mut self) -> Result<Option<Row>, Error> {
             Ok(self.0.next())
         }
     }
 
-    fn all(mut rows: impl Stream) -> Vec<(i64, Item)> {
-        let next = || rows.next().unwrap().map(|row| (row.time_ns, row.value));
+    fn all<'q>(rows: impl Stream + 'q) -> Vec<(Arc<Head>, i64, Item, Vec<Item>)> {
+        let mut rows = Peeking::new(Box::new(rows));
+        let next =
+            || rows.next().unwrap().map(|row| (row.head, row.time_ns, row.value, row.carried));
         std::iter::from_fn(next).collect()
     }
 
@@ -236,11 +275,13 @@ mod tests {
             ),
             descending: bool,
         ) {
-            let head = Arc::new(Head { measurement: "m".into(), labels: Vec::new() });
             let inputs = || -> Vec<Box<dyn Stream>> {
                 let input = |(number, (times, rank)): (usize, &(_, u32))| -> Box<dyn Stream> {
                     let times: &std::collections::BTreeSet<i64> = times;
                     let name = Item::String(rank.to_string().into());
+                    // Some have one head.
+                    let labels = vec![("h".into(), (number % 3).to_string().into())];
+                    let head = Arc::new(Head { measurement: "m".into(), labels });
                     let row = |time_ns: &i64| Row {
                         head: head.clone(),
                         time_ns: *time_ns,
@@ -251,7 +292,7 @@ mod tests {
                     if descending {
                         rows.reverse();
                     }
-                    Box::new(Listed(rows.into_iter()))
+                    Box::new(Gathered::new(Listed(rows.into_iter())))
                 };
                 sources.iter().enumerate().map(input).collect()
             };
@@ -259,8 +300,10 @@ mod tests {
             let (range, windows, ordered) = (TimeRange::ALL, None, true);
             let layout = Layout { range, windows, order_by, group_by, descending, ordered };
             let ranks = sources.iter().map(|(_, rank)| *rank).collect();
-            let merged = all(Merge::new(inputs(), &layout).unwrap());
-            prop_assert_eq!(all(Ranked::new(inputs(), ranks, descending)), merged);
+            let names = sources.iter().map(|(_, rank)| Item::String(rank.to_string().into()));
+            let constants = vec![Some(names.collect()), None];
+            let merged = all(Gathered::new(Merge::new(inputs(), &layout).unwrap()));
+            prop_assert_eq!(all(Ranked::new(inputs(), ranks, constants, descending)), merged);
         }
     }
 }

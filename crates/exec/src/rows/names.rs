@@ -10,7 +10,9 @@ use super::{OnTable, TABLE_ROWS, matchers};
 use crate::limits::{Charge, Meter};
 use crate::{Error, Query, Ran, source};
 use foliot_engine::{Identity, Listed};
-use foliot_model::{Item, Labels, Matcher, Name, Selector, Table, TableHead, Test, TimeRange};
+use foliot_model::{
+    Column, Item, Labels, Matcher, Name, Selector, Table, TableHead, Test, TimeRange,
+};
 use foliot_plan::rows::{NameTable, Names, SourceName, SourceTest};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -331,7 +333,8 @@ impl<'a> Found<'a> {
             if plan.is_count {
                 let count = Item::Integer(i64::try_from(names.len()).unwrap_or(i64::MAX));
                 ran.samples_answered += 1;
-                on_table(Table { head, items: vec![count], is_last: true })?;
+                let columns = vec![Column::Same(count, 1)];
+                on_table(Table { head, columns, is_last: true })?;
                 continue;
             }
             let offset = usize::try_from(plan.offset).unwrap_or(usize::MAX);
@@ -341,12 +344,12 @@ impl<'a> Found<'a> {
             ran.samples_answered += rows.len() as u64;
             let mut pieces = rows.chunks(TABLE_ROWS).peekable();
             while let Some(piece) = pieces.next() {
-                let items = piece.iter().flat_map(|(name, value)| {
-                    let value = value.clone().map(Item::String);
-                    [Some(Item::String(name.clone())), value].into_iter().flatten()
-                });
-                let (head, items) = (head.clone(), items.collect());
-                on_table(Table { head, items, is_last: pieces.peek().is_none() })?;
+                let names = piece.iter().map(|(name, _)| Item::String(name.clone())).collect();
+                let values = piece.iter().filter_map(|(_, value)| value.clone().map(Item::String));
+                let mut columns: Vec<Column> = vec![names, values.collect()];
+                columns.retain(|column| !column.is_empty());
+                let head = head.clone();
+                on_table(Table { head, columns, is_last: pieces.peek().is_none() })?;
             }
         }
         ControlFlow::Continue(())

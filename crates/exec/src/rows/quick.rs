@@ -18,11 +18,12 @@ mod work;
 use super::Context;
 use super::grid::{Grid, TIME_MIN_NS};
 use super::reducers::figure_of;
-use super::row::{Head, Row, Stream};
+use super::row::Head;
 use super::slice::Reader;
 use super::sources::Member;
+use super::strip::{Stream, Strip};
 use crate::Error;
-use crate::kernels::tally::{Figure, Tally};
+use crate::kernels::tally::Figure;
 use crate::limits::Charge;
 use folder::Folder;
 use foliot_engine::Run;
@@ -97,12 +98,12 @@ impl<'q> Quick<'q> {
 }
 
 impl Stream for Quick<'_> {
-    fn next(&mut self) -> Result<Option<Row>, Error> {
+    fn next(&mut self) -> Result<Option<Strip>, Error> {
         let mut reading = self.reading.borrow_mut();
         loop {
             let column = reading.columns.get_mut(self.column);
-            if let Some(row) = column.and_then(|column| column.ready.pop_front()) {
-                return Ok(Some(row));
+            if let Some(strip) = column.and_then(|column| column.ready.pop_front()) {
+                return Ok(Some(strip));
             }
             if !reading.next_head()? {
                 return Ok(None);
@@ -126,7 +127,7 @@ struct Reading<'q> {
     wanted: Option<u64>,
     grid: Grid,
     context: Context<'q>,
-    columns: Vec<Column>,
+    columns: Vec<Fold>,
     /// What there is to fold; nothing before the first row is asked for.
     work: Option<Work<'q>>,
     /// Heads that were folded and have no rows yet, the next one last, and what they take.
@@ -143,13 +144,13 @@ enum Piece<'w> {
 }
 
 /// One fold.
-struct Column {
+struct Fold {
     /// Which of the fields that rows carry.
     field: usize,
     figure: Figure,
     /// Whether rows are stamped with the starts of their windows; what has none, with the epoch.
     is_stamped: bool,
-    ready: VecDeque<Row>,
+    ready: VecDeque<Strip>,
 }
 
 impl<'q> Reading<'q> {
@@ -193,7 +194,7 @@ impl<'q> Reading<'q> {
             self.columns_of.push(Vec::new());
         }
         self.columns_of.get_mut(at).into_iter().for_each(|of| of.push(self.columns.len()));
-        self.columns.push(Column { field: at, figure, is_stamped, ready: VecDeque::new() });
+        self.columns.push(Fold { field: at, figure, is_stamped, ready: VecDeque::new() });
         self.columns.len() - 1
     }
 
@@ -210,8 +211,8 @@ impl<'q> Reading<'q> {
                 column.emit(head, windows, self.layout.descending);
             }
         }
-        let rows: usize = self.columns.iter().map(|column| column.ready.len()).sum();
-        self.charge.resize(rows * size_of::<Row>())?;
+        let strips = self.columns.iter().flat_map(|column| &column.ready);
+        self.charge.resize(strips.map(Strip::bytes).sum())?;
         Ok(true)
     }
 
@@ -382,10 +383,13 @@ impl<'q> Reading<'q> {
                 .map(|(windows, column)| Folder::new(column.figure, &self.grid, windows))
                 .collect();
             let mut charge = meter.open();
-            while let Some(row) = reader.next()? {
+            while let Some(rows) = reader.next()? {
                 for (column, folder) in self.columns.iter().zip(&mut folders) {
-                    let value = row.carried.get(column.field).filter(|value| !value.is_null());
-                    value.into_iter().for_each(|value| folder.add(row.time_ns, value.clone()));
+                    let Some(values) = rows.carried.get(column.field) else { continue };
+                    let samples = rows.times_ns.iter().zip(values.iter());
+                    samples.filter(|(_, value)| !value.is_null()).for_each(|(&time_ns, value)| {
+                        folder.add(time_ns, value.into_owned());
+                    });
                 }
                 charge.add(folders.iter_mut().map(Folder::grown_bytes).sum())?;
             }
@@ -395,22 +399,23 @@ impl<'q> Reading<'q> {
     }
 }
 
-impl Column {
+impl Fold {
     fn emit(&mut self, head: &Arc<Head>, windows: Windows, descending: bool) {
-        let row = |(start_ns, tally): (i64, Tally)| {
+        let mut strip = Strip::new(head.clone(), 0);
+        for (start_ns, tally) in windows.into_vec() {
             let (time_ns, value) = tally.finish();
             let time_ns = match (self.is_stamped, start_ns) {
                 (true, TIME_MIN_NS) => 0,
                 (true, _) => start_ns,
                 (false, _) => time_ns.unwrap_or(start_ns),
             };
-            let row = Row { head: head.clone(), time_ns, value, carried: Vec::new() };
-            (!row.value.is_null()).then_some(row)
-        };
-        let windows = windows.into_vec().into_iter();
-        match descending {
-            false => self.ready.extend(windows.filter_map(row)),
-            true => self.ready.extend(windows.rev().filter_map(row)),
+            if !value.is_null() {
+                strip.push(time_ns, value, []);
+            }
         }
+        if descending {
+            strip.reverse();
+        }
+        self.ready.extend((!strip.is_empty()).then_some(strip));
     }
 }

@@ -5,7 +5,8 @@
 
 use super::grid::Grid;
 use super::reducers::{Folding, Out};
-use super::row::{Head, Peeking, Reducing, Row, Stream, is_same};
+use super::row::{Head, Reducing, Row, is_same};
+use super::strip::{Peeking, RowByRow, Stream};
 use crate::Error;
 use crate::limits::{Charge, Meter};
 use foliot_plan::rows::{Layout, Reducer};
@@ -53,9 +54,9 @@ impl<'q> Reduced<'q> {
         let mut places: HashMap<*const Head, usize> = HashMap::new();
         let (mut count, mut bytes) = (0u64, 0usize);
         while let Some(row) = self.input.peek()? {
-            let is_in = row.time_ns >= window.0 && row.time_ns < window.1;
-            let has_head = is_same(&row.head, &first)
-                || row.head.compare(&first, &self.layout.order_by).is_eq();
+            let is_in = row.time_ns() >= window.0 && row.time_ns() < window.1;
+            let has_head = is_same(row.head(), &first)
+                || row.head().compare(&first, &self.layout.order_by).is_eq();
             if !is_in || !has_head {
                 break;
             }
@@ -93,10 +94,10 @@ impl<'q> Reduced<'q> {
     /// The head and window of the next row that has a value.
     fn first_in_window(&mut self) -> Result<Option<Opening>, Error> {
         while let Some(row) = self.input.peek()? {
-            if !row.value.is_null() {
-                return Ok(Some((row.head.clone(), self.grid.window(row.time_ns))));
+            if !row.value().is_null() {
+                return Ok(Some((row.head().clone(), self.grid.window(row.time_ns()))));
             }
-            self.input.next()?;
+            self.input.skip(1);
         }
         Ok(None)
     }
@@ -125,8 +126,8 @@ impl<'q> Reduced<'q> {
     }
 }
 
-impl Stream for Reduced<'_> {
-    fn next(&mut self) -> Result<Option<Row>, Error> {
+impl RowByRow for Reduced<'_> {
+    fn next_row(&mut self) -> Result<Option<Row>, Error> {
         loop {
             if let Some(row) = self.ready.pop_front() {
                 return Ok(Some(row));

@@ -1,6 +1,5 @@
-//! Rows on their way through operators.
+//! Heads of rows, and rows one by one.
 
-use crate::Error;
 use foliot_model::Item;
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -71,7 +70,7 @@ impl Reducing {
     }
 }
 
-/// A row.
+/// A row, for operators that look at rows one by one.
 #[derive(Clone, Debug)]
 pub(super) struct Row {
     pub(super) head: Arc<Head>,
@@ -86,37 +85,5 @@ impl Row {
         let items = self.carried.iter().chain([&self.value]);
         size_of::<Self>()
             + items.map(|item| size_of::<Item>() + item.bytes_outside()).sum::<usize>()
-    }
-}
-
-/// Rows, one after the other.
-pub(super) trait Stream {
-    /// The next row; nothing at the end.
-    fn next(&mut self) -> Result<Option<Row>, Error>;
-}
-
-/// Rows of which the next one can be looked at.
-pub(super) struct Peeking<'q> {
-    input: Box<dyn Stream + 'q>,
-    next: Option<Row>,
-    is_ended: bool,
-}
-
-impl<'q> Peeking<'q> {
-    pub(super) fn new(input: Box<dyn Stream + 'q>) -> Self {
-        Self { input, next: None, is_ended: false }
-    }
-
-    pub(super) fn peek(&mut self) -> Result<Option<&Row>, Error> {
-        if self.next.is_none() && !self.is_ended {
-            self.next = self.input.next()?;
-            self.is_ended = self.next.is_none();
-        }
-        Ok(self.next.as_ref())
-    }
-
-    pub(super) fn next(&mut self) -> Result<Option<Row>, Error> {
-        self.peek()?;
-        Ok(self.next.take())
     }
 }

@@ -2,10 +2,11 @@
 
 use super::Context;
 use super::merge::{Merge, Ranked};
-use super::row::{Head, Row, Stream, is_same};
+use super::row::{Head, is_same};
 use super::sieve::Sieve;
 use super::slice::{Newest, Reader};
 use super::sources::{self, Group, Member};
+use super::strip::{Gathered, Stream, Strip};
 use crate::Error;
 use crate::limits::{CHUNK_SAMPLES, Charge};
 use foliot_model::{Item, Kind};
@@ -27,7 +28,7 @@ pub(super) struct Scanned<'q> {
     /// Reads the newest rows of sources, if these are all that is wanted.
     newest: Option<Newest<'q>>,
     /// The one row of a group that has no more.
-    row: Option<Row>,
+    only: Option<Strip>,
     /// The head of the last row, and how many rows it has had.
     counted: Option<(Arc<Head>, u64)>,
     charge: Option<Charge<'q>>,
@@ -36,8 +37,8 @@ pub(super) struct Scanned<'q> {
 impl<'q> Scanned<'q> {
     pub(super) fn new(scan: &'q Scan, context: Context<'q>) -> Self {
         let newest = Newest::new(scan, context.source);
-        let (groups, open, row, counted, charge) = (None, None, None, None, None);
-        Self { scan, context, groups, open, newest, row, counted, charge }
+        let (groups, open, only, counted, charge) = (None, None, None, None, None);
+        Self { scan, context, groups, open, newest, only, counted, charge }
     }
 
     fn next_group(&mut self) -> Result<bool, Error> {
@@ -53,10 +54,10 @@ impl<'q> Scanned<'q> {
         if let ([member], Some(newest)) = (&*group.members, &mut self.newest)
             && let Some(row) = newest.row(member, meter)?
         {
-            self.row = Some(row);
+            self.only = Some(row);
             return Ok(true);
         }
-        let row_bytes = size_of::<Row>() + (self.scan.carried.len() + 1) * size_of::<Item>();
+        let row_bytes = size_of::<i64>() + (self.scan.carried.len() + 1) * size_of::<Item>();
         let chunks_bytes = group.members.len() * CHUNK_SAMPLES * row_bytes;
         let share_bytes = (meter.limits().memory_bytes / 4).max(1);
         let pieces = (chunks_bytes as u64 / share_bytes).clamp(1, PIECES_MAX) as i64;
@@ -64,6 +65,14 @@ impl<'q> Scanned<'q> {
             true => ranks(self.scan, &group.members),
             false => None,
         };
+        let constants = match ranks.is_some() {
+            true => constants(self.scan, &group.members),
+            false => Vec::new(),
+        };
+        if let Some(charge) = &mut self.charge {
+            let lists = constants.iter().flatten().map(|items| size_of_val(&**items));
+            charge.add(lists.sum())?;
+        }
         let sieve = Sieve::new(source.runs(self.scan.layout.range, meter)?);
         let sieve = Rc::new(RefCell::new(sieve));
         let readers = group.members.into_iter().map(|member| {
@@ -75,31 +84,45 @@ impl<'q> Scanned<'q> {
             (1, Some(only), _) => only,
             (_, last, Some(ranks)) => {
                 readers.extend(last);
-                Box::new(Ranked::new(readers, ranks, self.scan.layout.descending))
+                Box::new(Ranked::new(readers, ranks, constants, self.scan.layout.descending))
             }
             (_, last, None) => {
                 readers.extend(last);
-                Box::new(Merge::new(readers, &self.scan.layout)?)
+                Box::new(Gathered::new(Merge::new(readers, &self.scan.layout)?))
             }
         });
         Ok(true)
     }
 
-    /// Whether the row is among the first ones of its head; if not, and no other head can follow in
-    /// this group, the group is left.
-    fn is_wanted(&mut self, row: &Row) -> bool {
-        let Some(rows_max) = self.scan.rows_max else { return true };
-        match &mut self.counted {
-            Some((head, count)) if is_same(head, &row.head) => *count += 1,
-            counted => *counted = Some((row.head.clone(), 1)),
-        }
-        let is_wanted = self.counted.as_ref().is_some_and(|(_, count)| *count <= rows_max);
+    /// The rows that are among the first ones of their head; the group is left when it has no
+    /// more of them.
+    fn wanted_of(&mut self, strip: Strip) -> Strip {
+        let Some(rows_max) = self.scan.rows_max else { return strip };
+        let before = match &self.counted {
+            Some((head, count)) if is_same(head, &strip.head) => *count,
+            _ => 0,
+        };
+        let left = usize::try_from(rows_max - before.min(rows_max)).unwrap_or(usize::MAX);
+        self.counted = Some((strip.head.clone(), before.saturating_add(strip.len() as u64)));
         let layout = &self.scan.layout;
-        if !is_wanted && layout.order_by.len() == layout.group_by.len() {
+        if strip.len() >= left && layout.order_by.len() == layout.group_by.len() {
             self.open = None;
         }
-        is_wanted
+        strip.truncated(left)
     }
+}
+
+/// What each source carries in all its rows, carried place by carried place; nothing for fields.
+fn constants(scan: &Scan, members: &[Member]) -> Vec<Option<Arc<[Item]>>> {
+    let of = |carried: &Carried| match carried {
+        Carried::Field(..) => None,
+        _ => {
+            let item =
+                |member: &Member| member.constant(carried, &scan.measurement).unwrap_or_default();
+            Some(members.iter().map(item).collect())
+        }
+    };
+    scan.carried.iter().map(of).collect()
 }
 
 /// The order that rows of one time have by the sources that they come from, if it is that of
@@ -128,15 +151,15 @@ fn ranks(scan: &Scan, members: &[Member]) -> Option<Vec<u32>> {
 }
 
 impl Stream for Scanned<'_> {
-    fn next(&mut self) -> Result<Option<Row>, Error> {
+    fn next(&mut self) -> Result<Option<Strip>, Error> {
         loop {
-            let row = match (self.row.take(), &mut self.open) {
-                (Some(row), _) => Some(row),
+            let strip = match (self.only.take(), &mut self.open) {
+                (Some(only), _) => Some(only),
                 (None, Some(open)) => open.next()?,
                 (None, None) => None,
             };
-            match row {
-                Some(row) if self.is_wanted(&row) => return Ok(Some(row)),
+            match strip.map(|strip| self.wanted_of(strip)) {
+                Some(strip) if !strip.is_empty() => return Ok(Some(strip)),
                 Some(_) => {}
                 None => {
                     self.open = None;

@@ -6,9 +6,9 @@
 //! instants that are left.
 
 use super::calculate::{compares, holds_of_stored};
-use super::row::Row;
-use super::slice::{Place, item, read_as};
+use super::slice::{Place, item, read_as, repeat};
 use super::sources::Member;
+use super::strip::Strip;
 use crate::Error;
 use crate::kernels::number::to_f64;
 use crate::kernels::wholes::Wholes;
@@ -128,8 +128,7 @@ pub(super) struct Sieve<'q> {
     run: Run,
 }
 
-/// What came through a sieve, column by column, until rows are made of it: many sources are read
-/// side by side, and rows weigh much.
+/// What came through a sieve.
 #[derive(Default)]
 pub(super) struct Sifted {
     /// Samples of the field that compare so.
@@ -137,8 +136,6 @@ pub(super) struct Sifted {
     /// What the fields of the source have at these instants, field by field; nothing where there
     /// is no sample.
     columns: Vec<Vec<Option<Item>>>,
-    /// The instant that comes next.
-    next: usize,
 }
 
 /// What is wanted of the rows of a source.
@@ -195,7 +192,6 @@ impl<'q> Sieve<'q> {
     ) -> Result<Option<TimeRange>, Error> {
         let comparison = wanted.comparison;
         let sids = &wanted.member.sids;
-        out.next = 0;
         out.found.clear();
         let Some(sid) = sids.get(comparison.field).copied().flatten() else { return Ok(None) };
         self.runs.turn_in(sid, range)?;
@@ -264,15 +260,21 @@ impl Sifted {
         self.found.len() * size_of::<(i64, Item)>() + cells * size_of::<Option<Item>>()
     }
 
-    /// The next row that meets the condition; `tested` is memory to look at it.
-    pub(super) fn next_row(&mut self, wanted: &Wanted<'_>, tested: &mut Vec<Item>) -> Option<Row> {
+    /// The rows that meet the condition, at most so many; `tested` is memory to look at them.
+    pub(super) fn rows(
+        &mut self,
+        wanted: &Wanted<'_>,
+        tested: &mut Vec<Item>,
+        rows_max: Option<usize>,
+    ) -> Strip {
         let Wanted { scan, member, driving, places, .. } = wanted;
         let (carried, slots) = places;
         let columns = &self.columns;
-        loop {
-            let at = self.next;
-            let time_ns = self.found.get(at)?.0;
-            self.next += 1;
+        let mut rows = Strip::new(member.head.clone(), carried.len());
+        for (at, &(time_ns, _)) in self.found.iter().enumerate() {
+            if rows_max.is_some_and(|most| rows.len() >= most) {
+                break;
+            }
             let sample = |field: usize| columns.get(field)?.get(at)?.as_ref();
             let value_at = |place: &Place| match place {
                 Ok(field) => sample(*field).cloned().unwrap_or_default(),
@@ -289,11 +291,19 @@ impl Sifted {
             }
             let value = if scan.value.is_some() { value_at(&Ok(0)) } else { Item::Null };
             // A value of another kind than the field's is none.
-            if !(scan.value.is_some() && value.is_null()) {
-                let carried = carried.iter().map(value_at).collect();
-                return Some(Row { head: member.head.clone(), time_ns, value, carried });
+            if scan.value.is_some() && value.is_null() {
+                continue;
+            }
+            rows.times_ns.push(time_ns);
+            rows.value.push(value);
+            for (column, place) in rows.carried.iter_mut().zip(carried) {
+                if place.is_ok() {
+                    column.push(value_at(place));
+                }
             }
         }
+        repeat(carried, &mut rows);
+        rows
     }
 }
 

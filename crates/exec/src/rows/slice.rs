@@ -5,13 +5,13 @@
 //! that fail the condition are dropped before carried values are looked at.
 
 use super::calculate::{convert, holds_of_stored, kind_of};
-use super::row::{Row, Stream};
 use super::sieve::{Comparison, Sieve, Sifted, Wanted};
 use super::sources::{Member, Places, driving, fields};
+use super::strip::{Stream, Strip};
 use crate::limits::{CHUNK_SAMPLES, Charge, Meter};
 use crate::source::{Lasts, Source, Spares};
 use crate::{Error, stream};
-use foliot_model::{Item, Kind, Samples, TimeRange, Value, Values};
+use foliot_model::{Column, Item, Kind, Samples, TimeRange, Value, Values};
 use foliot_plan::rows::{Carried, Scan};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -29,7 +29,7 @@ pub(super) type SharedSieve<'q> = Rc<RefCell<Sieve<'q>>>;
 /// What rows pass a sieve by, and what was planned once for all of them.
 struct Sifting<'q> {
     sieve: SharedSieve<'q>,
-    /// What came through and was not handed on yet.
+    /// Memory for what comes through.
     sifted: Sifted,
     tested: Vec<Item>,
     comparison: Comparison,
@@ -54,7 +54,6 @@ pub(super) struct Reader<'q> {
     slices: Vec<TimeRange>,
     /// How many more rows are wanted; nothing: all.
     wanted: Option<usize>,
-    rows: std::vec::IntoIter<Row>,
     /// How rows are read of which few are expected.
     sifting: Option<Sifting<'q>>,
     charge: Charge<'q>,
@@ -88,7 +87,6 @@ impl<'q> Reader<'q> {
             uncut: Some(scan.layout.range),
             slices: Vec::new(),
             wanted,
-            rows: Vec::new().into_iter(),
             sifting: None,
             charge,
         }
@@ -111,17 +109,13 @@ impl<'q> Reader<'q> {
         Self { sifting: Some(sifting), ..self }
     }
 
-    /// The next row that comes through the sieve.
-    fn next_sifted(&mut self) -> Result<Option<Row>, Error> {
+    /// The next rows that come through the sieve.
+    fn next_sifted(&mut self) -> Result<Option<Strip>, Error> {
         let Some(sifting) = &mut self.sifting else { return Ok(None) };
         let Sifting { sieve, sifted, tested, comparison, kinds, places } = sifting;
         let (scan, member, driving) = (self.scan, &self.member, self.driving);
         let wanted = Wanted { scan, member, comparison, kinds, driving, places };
         while self.wanted != Some(0) {
-            if let Some(row) = sifted.next_row(&wanted, tested) {
-                self.wanted = self.wanted.map(|wanted| wanted - 1);
-                return Ok(Some(row));
-            }
             let mut sieve = sieve.borrow_mut();
             if let Some(range) = self.uncut.take()
                 && let Some(sid) = member.sids.get(comparison.field).copied().flatten()
@@ -134,12 +128,18 @@ impl<'q> Reader<'q> {
             let instants_max = CHUNK_SAMPLES / self.pieces as usize;
             self.slices.extend(sieve.sift(&wanted, range, instants_max, sifted)?);
             self.charge.resize(sifted.bytes())?;
+            let strip = sifted.rows(&wanted, tested, self.wanted);
+            self.charge.resize(sifted.bytes() + strip.bytes())?;
+            if !strip.is_empty() {
+                self.wanted = self.wanted.map(|wanted| wanted - strip.len());
+                return Ok(Some(strip));
+            }
         }
         Ok(None)
     }
 
     /// The newest row, if it is all that is wanted and the last samples of the fields tell it.
-    fn newest(&mut self) -> Result<Option<Row>, Error> {
+    fn newest(&mut self) -> Result<Option<Strip>, Error> {
         if self.uncut != Some(self.scan.layout.range) {
             return Ok(None);
         }
@@ -224,13 +224,13 @@ impl<'q> Reader<'q> {
         }
     }
 
-    /// Reads the next slice that has rows; false at the end.
-    fn read_slice(&mut self) -> Result<bool, Error> {
+    /// The rows of the next slice that has any; nothing at the end.
+    fn read_slice(&mut self) -> Result<Option<Strip>, Error> {
         while self.wanted != Some(0) {
             let Some(slice) = self.slices.pop() else {
                 match self.cut()? {
                     true => continue,
-                    false => return Ok(false),
+                    false => return Ok(None),
                 }
             };
             let mut cursors = Vec::with_capacity(self.fields.len());
@@ -247,20 +247,19 @@ impl<'q> Reader<'q> {
                 true => self.last_rows(&mut cursors)?,
             };
             if let Some(wanted) = &mut self.wanted {
-                rows.truncate(*wanted);
+                rows = rows.truncated(*wanted);
                 *wanted -= rows.len();
             }
-            self.charge.resize(rows.iter().map(Row::bytes).sum())?;
+            self.charge.resize(rows.bytes())?;
             if !rows.is_empty() {
-                self.rows = rows.into_iter();
-                return Ok(true);
+                return Ok(Some(rows));
             }
         }
-        Ok(false)
+        Ok(None)
     }
 
     /// The rows from the last one on, at least as many as are wanted.
-    fn last_rows(&mut self, cursors: &mut [Cursor]) -> Result<Vec<Row>, Error> {
+    fn last_rows(&mut self, cursors: &mut [Cursor]) -> Result<Strip, Error> {
         let few = self.wanted.filter(|wanted| *wanted <= TAIL_ROWS_MAX);
         if let Some(wanted) = few
             && self.member.condition.is_none()
@@ -301,30 +300,26 @@ impl<'q> Reader<'q> {
     }
 
     /// The rows from where the cursors stand, at most so many; they are charged.
-    fn rows_of(
-        &mut self,
-        cursors: &mut [Cursor],
-        rows_max: Option<usize>,
-    ) -> Result<Vec<Row>, Error> {
+    fn rows_of(&mut self, cursors: &mut [Cursor], rows_max: Option<usize>) -> Result<Strip, Error> {
         let has_value = self.scan.value.is_some();
         let (carried, slots) = self.places();
-        let mut rows: Vec<Row> = Vec::new();
+        let mut rows = Strip::new(self.member.head.clone(), carried.len());
         let mut tested = vec![Item::Null; slots.len()];
-        // Cells that were looked at, and rows that were made, since the meter was asked.
-        let (mut cells, mut charged) = (0, 0);
+        // Cells that were looked at since the meter was asked.
+        let mut cells = 0;
         self.charge.resize(0)?;
         loop {
             cells += cursors.len();
             if cells > CHUNK_SAMPLES {
                 cells = 0;
                 self.meter.check(0)?;
-                self.charge.add(rows.iter().skip(charged).map(Row::bytes).sum())?;
-                charged = rows.len();
+                self.charge.resize(rows.bytes())?;
             }
             let is_full = rows_max.is_some_and(|most| rows.len() >= most);
             let times = cursors.iter().take(self.driving).filter_map(Cursor::time_ns);
             let Some(time_ns) = times.min().filter(|_| !is_full) else {
-                self.charge.add(rows.iter().skip(charged).map(Row::bytes).sum())?;
+                repeat(&carried, &mut rows);
+                self.charge.resize(rows.bytes())?;
                 return Ok(rows);
             };
             cursors.iter_mut().for_each(|cursor| cursor.advance(time_ns));
@@ -340,9 +335,13 @@ impl<'q> Reader<'q> {
             };
             // A value of another kind than the field's is none.
             if is_wanted && !(has_value && value.is_null()) {
-                let carried = carried.iter().map(|place| value_at(place, cursors, time_ns));
-                let carried = carried.collect();
-                rows.push(Row { head: self.member.head.clone(), time_ns, value, carried });
+                rows.times_ns.push(time_ns);
+                rows.value.push(value);
+                for (column, place) in rows.carried.iter_mut().zip(&carried) {
+                    if let Ok(at) = place {
+                        column.push(cursors.get(*at).map_or(Item::Null, |of| of.item(time_ns)));
+                    }
+                }
             }
             cursors.iter_mut().for_each(|cursor| cursor.pass(time_ns));
         }
@@ -359,6 +358,16 @@ impl<'q> Reader<'q> {
             list.iter().zip(places_of(&self.fields, list)).map(|(c, at)| place(c, at)).collect()
         };
         (of(carried), of(condition_slots))
+    }
+}
+
+/// Puts what no field tells into all rows of a strip.
+pub(super) fn repeat(places: &[Place], rows: &mut Strip) {
+    let count = rows.len();
+    for (column, place) in rows.carried.iter_mut().zip(places) {
+        if let Err(item) = place {
+            *column = Column::Same(item.clone(), count);
+        }
     }
 }
 
@@ -403,7 +412,7 @@ impl<'q> Newest<'q> {
     }
 
     /// The newest row of a source, if the last samples of its fields tell it.
-    pub(super) fn row(&mut self, member: &Member, meter: &Meter) -> Result<Option<Row>, Error> {
+    pub(super) fn row(&mut self, member: &Member, meter: &Meter) -> Result<Option<Strip>, Error> {
         if member.condition.is_some() {
             return Ok(None);
         }
@@ -437,8 +446,9 @@ impl<'q> Newest<'q> {
             Some(place) => at(*place),
             None => member.constant(carried, measurement).unwrap_or_default(),
         });
-        let carried = carried.collect();
-        Ok(Some(Row { head: member.head.clone(), time_ns, value, carried }))
+        let carried = carried.map(|item| Column::Same(item, 1)).collect();
+        let (head, value) = (member.head.clone(), Column::Same(value, 1));
+        Ok(Some(Strip { head, times_ns: vec![time_ns], value, carried }))
     }
 }
 
@@ -501,21 +511,14 @@ pub(super) fn read_as(item: Item, kind: Kind) -> Item {
 }
 
 impl Stream for Reader<'_> {
-    fn next(&mut self) -> Result<Option<Row>, Error> {
-        loop {
-            if let Some(row) = self.rows.next() {
-                return Ok(Some(row));
-            }
-            if let Some(row) = self.newest()? {
-                self.wanted = Some(0);
-                return Ok(Some(row));
-            }
-            if self.sifting.is_some() {
-                return self.next_sifted();
-            }
-            if !self.read_slice()? {
-                return Ok(None);
-            }
+    fn next(&mut self) -> Result<Option<Strip>, Error> {
+        if let Some(row) = self.newest()? {
+            self.wanted = Some(0);
+            return Ok(Some(row));
+        }
+        match self.sifting.is_some() {
+            true => self.next_sifted(),
+            false => self.read_slice(),
         }
     }
 }

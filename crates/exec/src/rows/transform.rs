@@ -1,7 +1,8 @@
 //! Functions of the successive rows of each head.
 
-use super::row::{Head, Reducing, Row, Stream};
+use super::row::{Head, Reducing, Row};
 use super::smooth::Smoother;
+use super::strip::{Peeking, RowByRow, Stream};
 use crate::Error;
 use crate::kernels::number::to_f64;
 use crate::limits::{Charge, Meter};
@@ -12,7 +13,7 @@ use std::sync::Arc;
 
 /// Transformed rows.
 pub(super) struct Transformed<'q> {
-    input: Box<dyn Stream + 'q>,
+    input: Peeking<'q>,
     function: &'q Transform,
     layout: &'q Layout,
     heads: Reducing,
@@ -46,6 +47,7 @@ impl<'q> Transformed<'q> {
     ) -> Self {
         let heads = Reducing::new(layout.group_by.clone());
         let (states, charge) = (HashMap::new(), meter.open());
+        let input = Peeking::new(input);
         Self { input, function, layout, heads, states, last: None, charge }
     }
 
@@ -69,8 +71,8 @@ impl<'q> Transformed<'q> {
     }
 }
 
-impl Stream for Transformed<'_> {
-    fn next(&mut self) -> Result<Option<Row>, Error> {
+impl RowByRow for Transformed<'_> {
+    fn next_row(&mut self) -> Result<Option<Row>, Error> {
         loop {
             let Some(mut row) = self.input.next()? else { return Ok(None) };
             if row.value.is_null() {

@@ -39,11 +39,11 @@ impl Csv {
         push_field(&table.head.name, &mut start);
         start.push(b',');
         push_field(&tags(table), &mut start);
-        for row in table.rows() {
+        for row in 0..table.row_count() {
             out.extend_from_slice(&start);
-            for (index, item) in row.iter().enumerate() {
+            for (index, column) in table.columns.iter().enumerate() {
                 out.push(b',');
-                self.value(index, item, out);
+                self.value(index, &column.get(row), out);
             }
             out.push(b'\n');
         }

@@ -2,7 +2,7 @@
 
 use super::text::{push_integer, push_json, push_json_float, push_time, push_unsigned};
 use super::{CHUNK_ROWS, Format, Style};
-use foliot_model::{Item, Table, TableHead};
+use foliot_model::{Column, Item, Table, TableHead};
 use jiff::tz::TimeZone;
 use std::sync::Arc;
 
@@ -55,9 +55,9 @@ impl Json {
         if !is_same {
             self.open_table(&table.head, out);
         }
-        for row in table.rows() {
+        for row in 0..table.row_count() {
             self.make_room(&table.head, out);
-            self.row(row, out);
+            self.row(&table.columns, row, out);
         }
         self.is_complete = table.is_last;
     }
@@ -164,7 +164,7 @@ impl Json {
         self.close(b'}', out);
     }
 
-    fn row(&mut self, row: &[Item], out: &mut Vec<u8>) {
+    fn row(&mut self, columns: &[Column], row: usize, out: &mut Vec<u8>) {
         let Some((_, rows)) = &mut self.open else { return };
         *rows += 1;
         if *rows == 1 {
@@ -173,25 +173,25 @@ impl Json {
         }
         self.item(out);
         if self.style.format == Format::Json {
-            return self.compact_row(row, out);
+            return self.compact_row(columns, row, out);
         }
         self.open(b'[', out);
-        for (index, item) in row.iter().enumerate() {
+        for (index, column) in columns.iter().enumerate() {
             self.item(out);
-            self.value(index, item, out);
+            self.value(index, &column.get(row), out);
         }
         self.close(b']', out);
     }
 
     /// A row without blanks, of which answers mostly consist.
-    fn compact_row(&self, row: &[Item], out: &mut Vec<u8>) {
+    fn compact_row(&self, columns: &[Column], row: usize, out: &mut Vec<u8>) {
         let mut before = b'[';
-        for (index, item) in row.iter().enumerate() {
+        for (index, column) in columns.iter().enumerate() {
             out.push(before);
             before = b',';
-            self.value(index, item, out);
+            self.value(index, &column.get(row), out);
         }
-        if row.is_empty() {
+        if columns.is_empty() {
             out.push(before);
         }
         out.push(b']');

@@ -56,10 +56,10 @@ impl Msgpack {
         if let Some((_, rows)) = &mut self.open {
             *rows += table.row_count();
         }
-        for row in table.rows() {
-            push_array(row.len(), &mut self.rows);
-            for (index, item) in row.iter().enumerate() {
-                self.value(index, item);
+        for row in 0..table.row_count() {
+            push_array(table.columns.len(), &mut self.rows);
+            for (index, column) in table.columns.iter().enumerate() {
+                self.value(index, &column.get(row));
             }
         }
         self.is_complete = table.is_last;

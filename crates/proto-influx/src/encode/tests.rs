@@ -9,7 +9,7 @@ fn head(name: &str, labels: &[(&str, &str)], columns: &[&str]) -> Arc<TableHead>
 }
 
 fn table(head: &Arc<TableHead>, items: Vec<Item>, is_last: bool) -> Table {
-    Table { head: head.clone(), items, is_last }
+    Table::of_rows(head.clone(), items, is_last)
 }
 
 /// Two statements: a table in two pieces and one of another group, then an error.

@@ -313,9 +313,9 @@ fn fields(clauses: &Clauses, is_count: bool, context: &Context<'_>) -> Result<Sh
             false => field_items(&shape, clauses),
         };
         let head = TableHead { name, labels: Vec::new(), columns: columns.clone() };
-        Table { head: Arc::new(head), items, is_last: true }
+        Table::of_rows(Arc::new(head), items, true)
     };
-    let tables = shapes.into_iter().map(table).filter(|table| !table.items.is_empty());
+    let tables = shapes.into_iter().map(table).filter(|table| table.row_count() > 0);
     Ok(Shown::Tables(tables.collect()))
 }
 

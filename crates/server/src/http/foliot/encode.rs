@@ -128,10 +128,10 @@ impl<'a> Encoder<'a> {
             self.tables = Some((head.clone(), columns));
         }
         if let Some((_, columns)) = &mut self.tables {
-            for row in table.rows() {
-                let Some((Item::Time(time_ns), items)) = row.split_first() else { continue };
-                for (column, item) in columns.iter_mut().zip(items) {
-                    if let Some(value) = value_of(item) {
+            let Some((times, rest)) = table.columns.split_first() else { return Ok(()) };
+            for (column, items) in columns.iter_mut().zip(rest) {
+                for (time, item) in times.iter().zip(items.iter()) {
+                    if let (Item::Time(time_ns), Some(value)) = (&*time, value_of(&item)) {
                         column.push(self.unit, *time_ns, value);
                     }
                 }
@@ -382,7 +382,7 @@ mod tests {
             Item::Null,
         ];
         let answer = answer(|encoder, out| {
-            encoder.table(&Table { head, items, is_last: true }, out).unwrap();
+            encoder.table(&Table::of_rows(head, items, true), out).unwrap();
         });
         let series = answer["series"].as_array().unwrap();
         assert_eq!(series.len(), 2);

@@ -61,14 +61,14 @@ impl<'a> Into<'a> {
         for row in table.rows() {
             let is_tag = |column: &str| self.tags.iter().any(|tag| tag == column);
             let labels = head.labels.iter().map(|(name, value)| (&**name, &**value));
-            let cells = head.columns.iter().zip(row);
+            let cells = head.columns.iter().zip(&row);
             let chosen = cells.filter_map(|(column, item)| match item {
                 Item::String(text) if is_tag(column) => Some((&**column, &**text)),
                 _ => None,
             });
             let mut line = LineWriter::begin(measurement, labels.chain(chosen), &mut self.lines);
             let mut time_ns = 0;
-            let cells = head.columns.iter().zip(row);
+            let cells = head.columns.iter().zip(&row);
             for (column, item) in cells.filter(|(column, _)| !is_tag(column)) {
                 match item {
                     Item::Time(instant) => time_ns = *instant,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 pub(super) fn table(name: &str, columns: &[&str], rows: Vec<Vec<Item>>) -> Table {
     let columns = columns.iter().map(|name| Arc::from(*name)).collect();
     let head = TableHead { name: name.into(), labels: Vec::new(), columns };
-    Table { head: Arc::new(head), items: rows.into_iter().flatten().collect(), is_last: true }
+    Table::of_rows(Arc::new(head), rows.into_iter().flatten(), true)
 }
 
 /// A text as an item.
