@@ -75,12 +75,15 @@ fn pack_group<T: Lane>(values: &[T; GROUP], width: u32, out: &mut Vec<u8>) {
     let mut bit = 0;
     for row in values.as_chunks::<LANES>().0 {
         let (word, shift) = ((bit / 32) as usize, bit % 32);
-        let row = row.map(|value| value.low() & mask);
-        for (word, value) in words[word].iter_mut().zip(row) {
+        let mut lows = [0u32; LANES];
+        for lane in 0..LANES {
+            lows[lane] = row[lane].low() & mask;
+        }
+        for (word, value) in words[word].iter_mut().zip(lows) {
             *word |= value << shift;
         }
         if shift + width > 32 {
-            for (word, value) in words[word + 1].iter_mut().zip(row) {
+            for (word, value) in words[word + 1].iter_mut().zip(lows) {
                 *word |= value >> (32 - shift);
             }
         }

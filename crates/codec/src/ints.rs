@@ -421,8 +421,11 @@ fn decode_plain(layout: Layout, bytes: &mut &[u8], out: &mut [i64]) -> Result<()
 fn sum(out: &mut [i64], mut value: i64, base: i64) {
     let (eights, rest) = out.as_chunks_mut::<8>();
     for eight in eights {
-        let terms = eight.map(|term| term.wrapping_add(base));
-        let [a, b, c, d, e, f, g, h] = terms;
+        // A map over the array stays a call, which costs more than all else here.
+        for term in eight.iter_mut() {
+            *term = term.wrapping_add(base);
+        }
+        let [a, b, c, d, e, f, g, h] = *eight;
         let (ab, cd, ef, gh) =
             (a.wrapping_add(b), c.wrapping_add(d), e.wrapping_add(f), g.wrapping_add(h));
         let (abcd, efgh) = (ab.wrapping_add(cd), ef.wrapping_add(gh));

@@ -6,6 +6,7 @@
 
 use crate::block;
 use crate::columns::Columns;
+use crate::head::stream::Steady;
 use foliot_codec::{Decoded, decode_times, decode_wholes, steady_times};
 use foliot_model::{Kind, SCALE_MAX, Samples, TimeRange};
 use std::ops::Range;
@@ -84,7 +85,10 @@ impl Run {
                 let wholes = self.decoded.wholes().get(self.range.clone()).unwrap_or_default();
                 RunValues::Wholes { wholes, kind, scale }
             }
-            Form::Wholes(kind, scale) => RunValues::Wholes { wholes: &self.wholes, kind, scale },
+            Form::Wholes(kind, scale) => {
+                let wholes = self.wholes.get(self.range.clone()).unwrap_or_default();
+                RunValues::Wholes { wholes, kind, scale }
+            }
         }
     }
 
@@ -136,21 +140,18 @@ impl Run {
         range: TimeRange,
     ) -> Result<(), String> {
         self.clear();
-        let ends = match steady_times(times) {
+        self.range = match steady_times(times) {
             Some((first_ns, step_ns)) if step_ns > 0 && count > 0 => {
                 self.times = Times::Steady(first_ns, step_ns);
-                let end = range.end_ns.checked_add(1);
-                let end = end.map_or(count, |end| steady_position((first_ns, step_ns), end));
-                (steady_position((first_ns, step_ns), range.start_ns).min(count), end.min(count))
+                steady_range((first_ns, step_ns), count, range)
             }
             _ => {
                 self.times_ns.clear();
                 decode_times(times, count, &mut self.times_ns).map_err(|e| e.to_string())?;
                 let start = self.times_ns.partition_point(|&time| time < range.start_ns);
-                (start, self.times_ns.partition_point(|&time| time <= range.end_ns))
+                start..self.times_ns.partition_point(|&time| time <= range.end_ns).max(start)
             }
         };
-        self.range = ends.0..ends.1.max(ends.0);
         let wholes = decode_wholes(values, count, &mut self.decoded).map_err(|e| e.to_string())?;
         if let Some(wholes) = wholes {
             let kind = Kind::from_code(wholes.kind).unwrap_or(Kind::Integer);
@@ -166,6 +167,19 @@ impl Run {
         }
         block::append_values(&self.decoded, self.range.clone(), &mut self.samples.values);
         Ok(())
+    }
+
+    /// Takes in a stream's samples in `range`.
+    pub(crate) fn take_steady(&mut self, steady: &Steady, range: TimeRange) {
+        self.clear();
+        let (first_ns, step_ns) = steady.times();
+        self.times = Times::Steady(first_ns, step_ns);
+        self.range = steady_range((first_ns, step_ns), steady.len(), range);
+        let kind_scale = steady.kind_scale();
+        let scale = if kind_scale.kind() == Kind::Float { kind_scale.scale() } else { 0 };
+        self.form = Form::Wholes(kind_scale.kind(), scale);
+        self.wholes.clear();
+        steady.wholes(&mut self.wholes);
     }
 
     /// Takes in the samples of `columns` numbered `range`.
@@ -190,6 +204,14 @@ impl Run {
         self.wholes.extend(bits.iter().map(|bits| *bits as i64));
         self.range = 0..range.len();
     }
+}
+
+/// Which of so many times that begin with the first and go on by the step lie in `range`.
+fn steady_range(times: (i64, i64), count: usize, range: TimeRange) -> Range<usize> {
+    let start = steady_position(times, range.start_ns).min(count);
+    let end = range.end_ns.checked_add(1);
+    let end = end.map_or(count, |end| steady_position(times, end)).min(count);
+    start..end.max(start)
 }
 
 /// How many of the times that begin with the first and go on by the step, which is above 0, come

@@ -9,7 +9,7 @@ use crate::block::{Block, Decoder};
 use crate::columns::Columns;
 use crate::error::Error;
 use crate::head::page::SeriesCopy;
-use crate::head::stream::Reader;
+use crate::head::stream::{Reader, Steady};
 use crate::limits::BLOCK_SAMPLES_MAX;
 use crate::part::{BlockPlace, Part, Seat, Sought};
 use crate::reads::{AllReads, OwnReads};
@@ -28,6 +28,8 @@ enum Source {
     /// A block some of whose samples were deleted: those in these ranges.
     Masked(Arc<Part>, BlockPlace, Box<[TimeRange]>),
     Sealed(Arc<Block>),
+    /// An open stream that was not read.
+    Steady(Steady),
     /// Decoded already; times ascend.
     Columns(Columns),
 }
@@ -209,10 +211,26 @@ impl Scan {
         for block in copy.sealed {
             self.push(block.range, Source::Sealed(block));
         }
+        match Steady::of(copy.stream) {
+            Ok(steady) => {
+                let range = steady.range();
+                if range.overlaps(&self.range) {
+                    self.push(range, Source::Steady(steady));
+                }
+            }
+            Err(stream) => self.add_stream(&stream),
+        }
+        let mut late = copy.late;
+        late.sort_newest_wins();
+        self.add_columns(late);
+    }
+
+    /// Adds the samples of a stream in any order.
+    fn add_stream(&mut self, stream: &[u8]) {
         let mut columns = Columns::default();
-        let mut reader = Reader::new(&copy.stream);
+        let mut reader = Reader::new(stream);
         while let Some(sample) = reader.next() {
-            columns.push(sample, &copy.stream);
+            columns.push(sample, stream);
             reader.regular(&mut columns);
         }
         columns.sort_newest_wins();
@@ -223,9 +241,6 @@ impl Scan {
             columns.append(&all, wanted);
         }
         self.add_columns(columns);
-        let mut late = copy.late;
-        late.sort_newest_wins();
-        self.add_columns(late);
     }
 
     fn add_columns(&mut self, columns: Columns) {
@@ -275,7 +290,7 @@ impl Scan {
         let (count, summary) = match &piece.source {
             Source::Part(_, place) => (place.count, &place.summary),
             Source::Sealed(block) => (block.count, &block.summary),
-            Source::Masked(..) | Source::Columns(_) => return None,
+            Source::Masked(..) | Source::Steady(_) | Source::Columns(_) => return None,
         };
         Some(Peek { range: piece.range, count, summary })
     }
@@ -388,6 +403,7 @@ impl Scan {
                     run.decode(times, values, count as usize, self.range)
                         .map_err(|reason| Error::Invalid(format!("sealed block: {reason}")))?;
                 }
+                Source::Steady(steady) => run.take_steady(&steady, self.range),
                 Source::Masked(..) | Source::Columns(_) => self.read(piece, run.samples())?,
             }
             if !run.is_empty() {
@@ -398,7 +414,7 @@ impl Scan {
 
     /// Appends a whole piece to `out`, or leaves it in `merged` to be handed out in turn.
     fn read(&mut self, piece: Piece, out: &mut Samples) -> Result<(), Error> {
-        if !matches!(piece.source, Source::Columns(_)) {
+        if !matches!(piece.source, Source::Columns(_) | Source::Steady(_)) {
             self.reads.now.blocks_read += 1;
             self.reads.now.bytes_read += piece.source.size().1;
         }
@@ -415,14 +431,23 @@ impl Scan {
                 Ok(())
             }
             Source::Sealed(block) => self.read_sealed(&block, out),
+            Source::Steady(steady) => {
+                self.hand_out(steady.columns());
+                Ok(())
+            }
             Source::Columns(columns) => {
-                let indices = columns.indices(self.range);
-                self.merged_at = indices.start;
-                self.merged = columns;
-                self.cut_merged(indices.end);
+                self.hand_out(columns);
                 Ok(())
             }
         }
+    }
+
+    /// Leaves columns in `merged`, to be handed out in turn.
+    fn hand_out(&mut self, columns: Columns) {
+        let indices = columns.indices(self.range);
+        self.merged_at = indices.start;
+        self.merged = columns;
+        self.cut_merged(indices.end);
     }
 
     /// Reads everything: the number of samples, and the bytes that they take, by their shares of
@@ -475,17 +500,19 @@ impl Scan {
         let mut merged = std::mem::take(&mut self.merged);
         merged.clear();
         let mut samples = std::mem::take(&mut self.samples);
+        let range = self.range;
+        let add = |merged: &mut Columns, columns: &Columns| {
+            merged.append(columns, columns.indices(range));
+        };
         for piece in together {
-            if let Source::Columns(columns) = &piece.source {
-                for index in columns.indices(self.range) {
-                    if let Some(sample) = columns.get(index) {
-                        merged.push(sample, &columns.bytes);
-                    }
+            match &piece.source {
+                Source::Columns(columns) => add(&mut merged, columns),
+                Source::Steady(steady) => add(&mut merged, &steady.columns()),
+                _ => {
+                    samples.clear();
+                    self.read(piece, &mut samples)?;
+                    merged.extend(&samples);
                 }
-            } else {
-                samples.clear();
-                self.read(piece, &mut samples)?;
-                merged.extend(&samples);
             }
         }
         merged.sort_newest_wins();
@@ -507,6 +534,7 @@ impl Source {
                 let len = block.times().len() + block.values().len();
                 (u64::from(block.count), len as u64)
             }
+            Self::Steady(steady) => (steady.len() as u64, steady.len() as u64 * 16),
             Self::Columns(columns) => {
                 (columns.len() as u64, (columns.len() * 16 + columns.bytes.len()) as u64)
             }

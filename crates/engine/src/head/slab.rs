@@ -139,8 +139,10 @@ impl Slab {
             handle = self.before(handle);
         }
         let near = handles.get(..count.min(handles.len())).unwrap_or_default();
+        let len_of = |handle| if handle == last { used as usize } else { capacity(handle) };
+        out.reserve(longer.iter().chain(near).map(|handle| len_of(*handle)).sum());
         for &handle in longer.iter().rev().chain(near.iter().rev()) {
-            let len = if handle == last { used as usize } else { capacity(handle) };
+            let len = len_of(handle);
             let payload = self.chunk(handle).and_then(|chunk| chunk.get(LINK_LEN..LINK_LEN + len));
             out.extend_from_slice(payload.unwrap_or_default());
         }

@@ -24,10 +24,12 @@
 //! gap, is some steps away from the one before it.
 
 mod reader;
+mod steady;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use reader::Reader;
+pub(crate) use steady::Steady;
 
 use foliot_codec::varint::{get_i64, get_u64, put_i64, put_u64};
 use foliot_model::{Kind, RAW_SCALE};

@@ -19,6 +19,11 @@ impl<'a> Reader<'a> {
         Self { all: bytes, rest: bytes, tail: Tail::default(), is_first: true }
     }
 
+    /// The bytes that are not read yet, and what the next sample is coded against.
+    pub(super) fn stands(&self) -> (&'a [u8], Tail) {
+        (self.rest, self.tail)
+    }
+
     fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
         let (taken, rest) = self.rest.split_first_chunk::<N>()?;
         self.rest = rest;

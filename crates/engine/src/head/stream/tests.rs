@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::columns::Columns;
+use crate::run::{Run, RunValues};
+use foliot_model::TimeRange;
 use proptest::prelude::*;
 
 fn write(samples: &[Decoded], text: &[u8]) -> Vec<u8> {
@@ -54,6 +56,35 @@ fn check_columns(samples: &[Decoded], bytes: &[u8]) {
         assert_eq!((found.time_ns, found.kind_scale), (sample.time_ns, sample.kind_scale));
         assert!(sample.kind_scale.is_bytes() || found.bits == sample.bits);
     }
+    if let Ok(steady) = Steady::of(bytes.to_vec()) {
+        check_steady(samples, &steady);
+    }
+}
+
+/// A steady stream tells the same samples without being laid out.
+fn check_steady(samples: &[Decoded], steady: &Steady) {
+    let columns = steady.columns();
+    let all: Vec<_> = (0..columns.len()).map(|index| columns.get(index).unwrap()).collect();
+    assert_eq!(all, samples);
+    let (first, last) = (samples[0].time_ns, samples[samples.len() - 1].time_ns);
+    assert_eq!(steady.range(), TimeRange::new(first, last));
+    let steps = [0, samples.len() / 3, samples.len() / 2, samples.len() - 1];
+    for (from, to) in steps.into_iter().flat_map(|from| steps.map(|to| (from, to))) {
+        // Between two samples, at one, and beyond the ends.
+        let bounds = [(-1, 1), (0, 0), (1, -1)];
+        for (before, behind) in bounds {
+            let start_ns = samples[from].time_ns.saturating_add(before);
+            let range = TimeRange::new(start_ns, samples[to].time_ns.saturating_add(behind));
+            let mut run = Run::default();
+            run.take_steady(steady, range);
+            let RunValues::Wholes { wholes, .. } = run.values() else { panic!("no numbers") };
+            let found: Vec<_> =
+                wholes.iter().enumerate().map(|(at, v)| (run.time_ns(at), *v as u64)).collect();
+            let wanted = samples.iter().filter(|sample| range.contains(sample.time_ns));
+            let wanted: Vec<_> = wanted.map(|s| (Some(s.time_ns), s.bits)).collect();
+            assert_eq!(found, wanted, "{range:?}");
+        }
+    }
 }
 
 #[test]
@@ -66,6 +97,39 @@ fn a_regular_gauge_takes_one_byte_a_sample() {
     };
     let samples: Vec<_> = (0..100).map(sample).collect();
     assert!(check(&samples, b"") <= 100 + 14);
+}
+
+#[test]
+fn what_goes_on_regularly_is_steady_and_nothing_else_is() {
+    let sample = |i: i64| Decoded {
+        time_ns: i * 10_000_000_000,
+        kind_scale: KindScale::new(Kind::Float, 2),
+        bits: (5_000 + i % 7) as u64,
+    };
+    let steady: Vec<_> = (0..100).map(sample).collect();
+    let is_steady = |samples: &[Decoded]| Steady::of(write(samples, b"")).is_ok();
+    assert!(is_steady(&steady) && is_steady(&steady[..2]));
+    let but = |at: usize, change: &dyn Fn(&mut Decoded)| {
+        let mut samples = steady.clone();
+        change(&mut samples[at]);
+        samples
+    };
+    assert!(!is_steady(&steady[..1]), "one sample has no step");
+    for at in [1, 50, 99] {
+        assert!(!is_steady(&but(at, &|sample| sample.kind_scale = KindScale::new(Kind::Float, 3))));
+        assert!(!is_steady(
+            &but(at, &|sample| sample.kind_scale = KindScale::new(Kind::Integer, 0))
+        ));
+    }
+    for at in [50, 99] {
+        assert!(!is_steady(&but(at, &|sample| sample.time_ns += 1)), "{at}");
+        assert!(!is_steady(&but(at, &|sample| sample.bits += 100)), "{at}");
+    }
+    let raw = KindScale::new(Kind::Float, RAW_SCALE);
+    let floats = |sample: &Decoded| Decoded { kind_scale: raw, ..*sample };
+    assert!(!is_steady(&steady.iter().map(floats).collect::<Vec<_>>()));
+    let back: Vec<_> = steady.iter().rev().copied().collect();
+    assert!(!is_steady(&back), "times fall");
 }
 
 #[test]
