@@ -342,6 +342,22 @@ fn round_up(out: &Path) -> Vec<(String, Vec<[String; 4]>)> {
 }
 
 #[test]
+fn numbers_of_series_above_the_greatest_that_is_wanted_are_left_out() {
+    let dir = Scratch::new();
+    let server = Server::start(&dir.path().join("data"), &[]);
+    let (target, out) = (format!("foliot://{}", server.address), dir.path().join("out"));
+    let words = ["exp", "high-cardinality", "--short", "--scale-down", "1000", "--until-enough"];
+    let rest = ["--series-max", "40000", "--target", &target, "--out", out.to_str().unwrap()];
+    let ran = bench(&[&words[..], &rest[..]].concat());
+    assert_eq!(ran.status.code(), Some(0), "{}", String::from_utf8_lossy(&ran.stderr));
+    server.stop();
+    let report = std::fs::read_to_string(out.join("report.md")).unwrap();
+    assert!(report.contains("\n## 40 000 series"), "{report}");
+    assert!(!report.contains("\n## 400 000 series"), "{report}");
+    assert!(report.contains("series at most"), "what was left out is disclosed: {report}");
+}
+
+#[test]
 fn the_round_up_tells_each_claim_beside_what_was_measured_losses_first() {
     let dir = Scratch::new();
     let (file, out) = (dir.path().join("small-box.json"), dir.path().join("out"));

@@ -285,6 +285,13 @@ pub(crate) struct ExpArgs {
     /// Seconds of each timed cell, instead of the form's
     #[arg(long)]
     pub(crate) cell_seconds: Option<f64>,
+    /// Ends each timed cell of a closed loop early, once it has lasted three seconds and cost the
+    /// server 220 ticks (2.2 s) of processor time, which is more than a verdict wants
+    #[arg(long, conflicts_with = "full")]
+    pub(crate) until_enough: bool,
+    /// Leaves out numbers of series above this one (high-cardinality)
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) series_max: Option<u64>,
     /// Runs of each cell, all cells in random order; a verdict wants five [default: 5, short: 1]
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=100))]
     pub(crate) runs: Option<u64>,

@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use std::thread;
 
 use crate::load::{Load, Outcome, Sent};
+use crate::pace::Pace;
 use crate::sender::STACK_BYTES;
 use crate::server::Watched;
 use crate::track::Tracker;
@@ -38,12 +39,16 @@ pub(crate) fn run(load: &Load<'_>, watched: &Watched) -> io::Result<Outcome> {
             tracker.wait(start, || shared.running.load(Ordering::Relaxed) == 0);
             let points = shared.points.load(Ordering::Relaxed);
             tracker.mark(start, points, shared.errors.load(Ordering::Relaxed));
+            // An open loop owes what is due until its end.
+            let may_end = load.until_enough && matches!(load.pace, Pace::Closed { .. });
+            shared.enough.fetch_or(may_end && tracker.is_enough(), Ordering::Relaxed);
         }
         let wall = start.elapsed();
         let gone = |_| io::Error::other("BUG: a connection's thread panicked");
         let joined = threads.into_iter().map(|thread| thread.join().map_err(gone));
         let connections = joined.collect::<io::Result<Vec<Sent>>>()?;
-        let (warm_up, limit) = (load.warm_up, load.limit);
+        let limit = load.limit.filter(|_| !shared.enough.load(Ordering::Relaxed));
+        let warm_up = load.warm_up;
         Ok(Outcome { connections, warm_up, limit, wall, tracks: tracker.finish() })
     })
 }

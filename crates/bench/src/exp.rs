@@ -38,6 +38,13 @@ pub(crate) fn run(plan: Plan) -> io::Result<bool> {
     let mut report = Report::new(&title);
     report.subject = plan.sites.first().map_or(String::new(), |site| site.name.clone());
     report.machine.push(("form".to_owned(), plan.form.name().to_owned()));
+    if plan.until_enough {
+        let cut = "after 3 s, once the server had used 220 ticks of processor time";
+        report.machine.push(("timed cells ended".to_owned(), cut.to_owned()));
+    }
+    if let Some(most) = plan.series_max {
+        report.machine.push(("series at most".to_owned(), most.to_string()));
+    }
     report.machine.extend(plan.notes.iter().cloned());
     let mut run = Run::new(plan, report);
     run.disclose();

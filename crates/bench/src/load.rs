@@ -41,6 +41,8 @@ pub(crate) struct Load<'a> {
     pub(crate) warm_up: Duration,
     /// Stop when so much has passed after the warm-up, even when steps are left.
     pub(crate) limit: Option<Duration>,
+    /// Stop a closed loop before the limit as soon as the server's costs are enough to judge by.
+    pub(crate) until_enough: bool,
     pub(crate) wish: Wish,
     /// What the connections ask between their writes.
     pub(crate) reads: Option<Reads>,

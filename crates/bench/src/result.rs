@@ -377,7 +377,7 @@ impl ServerCost {
     }
 
     /// Processor time of the measured part of the load.
-    fn measured_cpu_ms(&self) -> u64 {
+    pub(crate) fn measured_cpu_ms(&self) -> u64 {
         self.loaded.cpu_ms().saturating_sub(self.warm.cpu_ms())
     }
 

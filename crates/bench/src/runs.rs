@@ -19,6 +19,17 @@ pub(crate) fn too_short(measured_s: f64, server_cpu_ms: u64) -> Option<String> {
         .then(|| format!("too short: {measured_s:.2} s, {ticks} ticks of processor time"))
 }
 
+/// A run that may end early lasts so long at least, so that a pause of the server is not all of it.
+const EARLY_S_MIN: f64 = 3.0;
+
+/// A tenth more than a verdict wants, because costs are read again when the last reply is there.
+const EARLY_TICKS_MIN: u64 = CPU_TICKS_MIN + CPU_TICKS_MIN / 10;
+
+/// Whether a run that may end early can end.
+pub(crate) fn is_enough(measured_s: f64, server_cpu_ms: u64) -> bool {
+    measured_s >= EARLY_S_MIN && server_cpu_ms / TICK_MS >= EARLY_TICKS_MIN
+}
+
 /// What a single run can say about itself.
 pub(crate) trait Measured {
     /// Why nothing may be concluded from the run; none when it is valid.
@@ -135,6 +146,14 @@ mod tests {
 
     fn runs(values: &[f64]) -> Runs<Run> {
         Runs::new(values.iter().map(|value| Run(*value, None)).collect())
+    }
+
+    #[test]
+    fn a_run_that_ends_early_is_one_that_counts() {
+        assert!(!is_enough(EARLY_S_MIN - 0.1, 60_000), "a pause may have been all of it");
+        assert!(!is_enough(EARLY_S_MIN, EARLY_TICKS_MIN * TICK_MS - 1));
+        assert!(is_enough(EARLY_S_MIN, EARLY_TICKS_MIN * TICK_MS));
+        assert_eq!(too_short(EARLY_S_MIN, CPU_TICKS_MIN * TICK_MS), None);
     }
 
     #[test]

@@ -129,6 +129,8 @@ fn measure(
         form: experiment.form(),
         scale_down: experiment.scale_down,
         cell_seconds: experiment.cell_seconds,
+        until_enough: experiment.until_enough,
+        series_max: experiment.series_max,
         runs: experiment.runs,
         seed: experiment.seed,
         notes: notes(all),

@@ -346,6 +346,7 @@ fn load<'a>(fleet: &'a Fleet, address: String, pace: Pace, seconds: f64) -> Load
         pace,
         warm_up: Duration::ZERO,
         limit: Some(Duration::from_secs_f64(seconds)),
+        until_enough: false,
         wish: Wish::default(),
         reads: None,
         progress: false,
@@ -391,6 +392,24 @@ fn a_stall_is_told_with_its_true_percentiles() {
         // What a closed-loop tool would report: the two requests on their way in each pause.
         assert!(service.p95_ms.unwrap() < intended.p95_ms.unwrap() / 2.0, "{service:?}");
     }
+}
+
+/// This process is client and server at once, so its own costs are those of the server.
+#[test]
+fn a_closed_loop_ends_when_its_costs_are_enough_and_an_open_one_does_not() {
+    let fleet = cpu_fleet(10);
+    let mut watched = Watched::default();
+    watched.pid = Some(std::process::id());
+    let told = |pace, limit_s| {
+        let address = sink::start(None).unwrap().to_string();
+        let load = Load { until_enough: true, ..load(&fleet, address, pace, limit_s) };
+        measure(&load, &watched, Duration::ZERO).unwrap().0
+    };
+    let closed = told(Pace::Closed { think_ms: 0 }, 600.0);
+    assert!((3.0..599.0).contains(&closed.write.measured_s), "{}", closed.write.measured_s);
+    assert!(closed.server.unwrap().measured_cpu_ms() >= 2000);
+    let open = told(Pace::Fixed { requests_per_second: 4000.0 }, 6.0);
+    assert_eq!(open.write.offered_per_s.round(), 40_000.0, "ten values a request, six seconds");
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
+use crate::runs::is_enough;
 use crate::server::{Reading, Watched};
 
 const TICK: Duration = Duration::from_secs(1);
@@ -68,6 +69,16 @@ impl<'a> Tracker<'a> {
         }
         let disk_bytes = disk.map(|disk| disk.allocated_bytes);
         self.tracks.push(Track { at_s, points, errors, server, disk_bytes });
+    }
+
+    /// Whether what followed the warm-up is enough to judge by.
+    pub(crate) fn is_enough(&self) -> bool {
+        let warm = self.tracks.iter().find(|track| track.at_s >= self.warm_up.as_secs_f64());
+        let ends = warm.zip(self.tracks.last());
+        ends.is_some_and(|(from, to)| {
+            let cpu_ms = from.server.zip(to.server).map(|(from, to)| to.cpu_ms() - from.cpu_ms());
+            is_enough(to.at_s - from.at_s, cpu_ms.unwrap_or_default())
+        })
     }
 
     pub(crate) fn finish(self) -> Vec<Track> {

@@ -74,6 +74,7 @@ pub(crate) fn plan_load<'a>(args: &LoadArgs, fleet: &'a Fleet) -> io::Result<Loa
         pace,
         warm_up: args.warm_up,
         limit: args.seconds.map(Duration::from_secs_f64),
+        until_enough: false,
         wish: Wish { ack: args.ack.clone(), gzip: args.gzip },
         reads: reads(args),
         progress: !args.quiet,

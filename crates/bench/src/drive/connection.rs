@@ -169,7 +169,8 @@ impl Connection<'_> {
     /// Whether a request that is due then comes after the end.
     fn is_over(&self, due: Option<Instant>) -> bool {
         let now = Instant::now();
-        self.end().is_some_and(|end| due.unwrap_or(now).max(now) >= end)
+        self.shared.enough.load(Ordering::Relaxed)
+            || self.end().is_some_and(|end| due.unwrap_or(now).max(now) >= end)
     }
 }
 

@@ -1,7 +1,7 @@
 //! What the connections of a load share while they run: the gate that all wait at, and counts.
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Instant;
 
@@ -17,6 +17,8 @@ pub(super) struct Shared {
     pub(super) points: AtomicU64,
     pub(super) errors: AtomicU64,
     pub(super) running: AtomicU64,
+    /// Whether the load has lasted long enough, whatever its limit says.
+    pub(super) enough: AtomicBool,
 }
 
 impl Shared {
@@ -29,6 +31,7 @@ impl Shared {
             points: AtomicU64::new(0),
             errors: AtomicU64::new(0),
             running: AtomicU64::new(connections),
+            enough: AtomicBool::new(false),
         }
     }
 

@@ -246,6 +246,7 @@ fn load(run: &mut Run, site: &Site, way: Way) -> io::Result<Option<LoadResult>> 
         steps: 0..u64::MAX,
         warm_up: run.warm_up(),
         limit: Some(run.seconds(3.0, 30.0, UNSAID_S)),
+        timed: true,
         reads_per_write: way.reads_per_write,
         ..Cell::default()
     };

@@ -63,6 +63,10 @@ pub(super) fn run(run: &mut Run) -> io::Result<()> {
     for (at, (hosts, interval_ms, steps)) in
         run.pick(SHORT_SIZES, SIZES, SIZES).into_iter().enumerate()
     {
+        let series = hosts * 10;
+        if run.plan.series_max.is_some_and(|most| series > most) {
+            continue;
+        }
         let steps = ((steps as f64 / run.plan.scale_down) as u64).max(2);
         let connections = run.pick(4, 16, 16);
         let size = Size { at: at as u64, hosts, interval_ms, steps, connections };

@@ -106,6 +106,10 @@ pub(crate) struct Plan {
     pub(crate) scale_down: f64,
     /// Seconds of each timed cell, instead of the form's.
     pub(crate) cell_seconds: Option<f64>,
+    /// Whether a timed cell ends before its seconds are over once a verdict can be given.
+    pub(crate) until_enough: bool,
+    /// Leaves out numbers of series above this one, where an experiment has several.
+    pub(crate) series_max: Option<u64>,
     /// Runs of each cell.
     pub(crate) runs: u64,
     pub(crate) seed: u64,
@@ -139,6 +143,8 @@ pub(crate) struct Cell {
     pub(crate) disorder: Disorder,
     pub(crate) warm_up: Duration,
     pub(crate) limit: Option<Duration>,
+    /// Whether the limit is the cell's length, which may be cut to what a verdict wants.
+    pub(crate) timed: bool,
     /// Questions per write, of the device kinds.
     pub(crate) reads_per_write: f64,
     /// Whether only such kinds are asked as every server of the run can be asked, so that all do
@@ -170,6 +176,7 @@ impl Default for Cell {
             disorder: Disorder::default(),
             warm_up: Duration::ZERO,
             limit: None,
+            timed: false,
             reads_per_write: 0.0,
             same_reads: false,
             known_from: None,
@@ -289,6 +296,7 @@ impl Run {
             pace: cell.pace,
             warm_up: cell.warm_up,
             limit: cell.limit,
+            until_enough: cell.timed && self.plan.until_enough,
             wish: Wish { ack: site.ack_asked.map(|ack| ack.name().to_owned()), gzip: cell.gzip },
             reads,
             progress: true,

@@ -88,6 +88,7 @@ fn measure(
         disorder: Disorder { late, late_steps_max: 1000, ..Disorder::default() },
         warm_up: run.warm_up(),
         limit,
+        timed: true,
         reads_per_write,
         same_reads: true,
         verify: Some(9),

@@ -72,6 +72,9 @@ pub(super) struct Experiment {
     #[serde(default = "whole")]
     pub(super) scale_down: f64,
     pub(super) cell_seconds: Option<f64>,
+    #[serde(default)]
+    pub(super) until_enough: bool,
+    pub(super) series_max: Option<u64>,
     #[serde(default = "enough")]
     pub(super) runs: u64,
     #[serde(default = "seed")]
