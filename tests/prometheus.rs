@@ -422,7 +422,7 @@ fn samples_are_read_remotely_as_frames_of_chunks() {
         wanted(T, T + 10, &[matcher(0, "job", "nobody")]),
         wanted(T + 1000, T + 1000, &[up, matcher(0, "job", "b")]),
     ];
-    // Chunks that the code of Prometheus 3.5 made of the same samples.
+    // Chunks that the code of Prometheus 3.6 made of the same samples.
     let (long, short) = (
         "000380a0abfef9623ff8000000000000e807c3f400800000000000303e93ff20000000000020",
         "0001d0afabfef9628000000000000000",

@@ -171,7 +171,7 @@ fn what_is_no_expression_is_refused_in_words() {
     }
 }
 
-/// What the parser of Prometheus 3.5 says of the same texts (`promql/parser`), place and words.
+/// What the parser of Prometheus 3.16 says of the same texts (`promql/parser`), place and words.
 #[test]
 fn what_is_of_a_wrong_type_is_refused_where_prometheus_does() {
     for (text, wanted) in [

@@ -1,4 +1,4 @@
-//! Chunks beside those that the code of Prometheus 3.5 (`tsdb/chunkenc`) made of the same samples.
+//! Chunks beside those that the code of Prometheus 3.6 (`tsdb/chunkenc`) made of the same samples.
 
 use super::*;
 use crate::samples::STALE;
