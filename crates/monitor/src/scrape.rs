@@ -107,7 +107,6 @@ impl Cache {
     ) -> Result<Counts, (Counts, String)> {
         self.scrapes = self.scrapes.wrapping_add(1).max(1);
         let scrapes = self.scrapes;
-        self.known.begin(&target.labels);
         let mut scrape = Scrape { job, target, most, at_ms, counts: Counts::default(), out };
         let read = match format {
             Format::Protobuf => self.read_messages(&mut scrape, text),
@@ -218,7 +217,7 @@ impl Cache {
                 Shown::Again | Shown::Twice => {}
             }
         }
-        let key = self.known.labels(known);
+        let key = self.known.whole(known);
         let time_ms = time_ms.unwrap_or(scrape.at_ms);
         match value {
             Measured::Number(value) => scrape.out.push(key, value, time_ms),

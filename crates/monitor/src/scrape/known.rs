@@ -2,8 +2,8 @@
 //! million.
 //!
 //! A line is known by 128 bits of hashes, under keys that are drawn when the target is first
-//! scraped. What the line became is a *slot*: where its packed labels lie in one run of bytes, in
-//! which labels that the target gives to all its series are left out.
+//! scraped. What the line became is a *slot*: where the numbers of its labels lie in one run of
+//! bytes. Each label, a name with a value, is spelled out once for all series that have it.
 
 use crate::relabel::LabelSet;
 use foliot_proto_prometheus::pack_labels;
@@ -18,15 +18,26 @@ const LINE_BYTES: usize = 48;
 pub(super) struct Known {
     lines: HashMap<Digest, Line, BuildHasherDefault<First>>,
     slots: Vec<Slot>,
-    /// Packed labels of all slots.
+    /// The numbers of the labels of all slots, as varints.
+    numbers: Vec<u8>,
+    /// All labels, packed, and where each ends.
     labels: Vec<u8>,
-    /// What is left out of each series: the labels of the target, packed, in their order.
-    given: Vec<Vec<u8>>,
-    /// Slots by their labels, while new lines come.
-    by_labels: Option<HashMap<Digest, u32, BuildHasherDefault<First>>>,
+    ends: Vec<u32>,
+    /// While new lines come.
+    index: Option<Index>,
     seeds: (RandomState, RandomState),
     /// Where a series is put together.
     whole: Vec<u8>,
+}
+
+/// Numbers by hashes.
+type Numbers = HashMap<Digest, u32, BuildHasherDefault<First>>;
+
+/// What is known, by what it says: slots by all their labels, and labels.
+#[derive(Debug, Default)]
+struct Index {
+    slots: Numbers,
+    labels: Numbers,
 }
 
 /// A hash of 128 bits. That two texts of a target share one is not to be expected in the lifetime
@@ -68,13 +79,11 @@ struct Line {
 
 #[derive(Clone, Copy, Debug)]
 struct Slot {
-    /// Where its bytes lie. Where given labels are left out, two bytes for each say first at which
-    /// byte of the others it stands.
+    /// Where the numbers of its labels lie.
     start: u32,
     length: u32,
     /// The scrape that showed it last.
     last: u32,
-    leaves_out: bool,
     /// Whether it gets a mark when it vanishes.
     is_live: bool,
 }
@@ -105,15 +114,6 @@ pub(super) enum Shown {
 pub(super) struct Full;
 
 impl Known {
-    /// A scrape begins of a target with these labels.
-    pub(super) fn begin(&mut self, target: &LabelSet) {
-        self.by_labels = None;
-        if self.slots.is_empty() {
-            let labels = target.iter().map(|(name, value)| pack_one(name, value));
-            self.given = labels.collect();
-        }
-    }
-
     /// Finds a line, and notes that this scrape shows it.
     pub(super) fn line(&mut self, text: &[u8], scrape: u32) -> Seen {
         let digest = self.digest(text);
@@ -154,7 +154,7 @@ impl Known {
     }
 
     /// The packed labels of a series.
-    pub(super) fn labels(&mut self, slot: u32) -> &[u8] {
+    pub(super) fn whole(&mut self, slot: u32) -> &[u8] {
         let (slot, mut whole) = (slot as usize, std::mem::take(&mut self.whole));
         whole.clear();
         self.slots.get(slot).into_iter().for_each(|slot| self.push(slot, &mut whole));
@@ -165,7 +165,7 @@ impl Known {
     /// The scrape was good: hands out the series that it did not show and the one before did, and
     /// forgets the lines that it did not show.
     pub(super) fn finish(&mut self, scrape: u32, over: &mut dyn FnMut(&[u8])) {
-        self.by_labels = None;
+        self.index = None;
         self.each_live(|slot| slot.last != scrape, over);
         self.slots.iter_mut().for_each(|slot| slot.is_live = slot.last == scrape);
         let before = self.lines.len();
@@ -173,17 +173,19 @@ impl Known {
         if self.lines.len() < before || self.lines.len() < self.slots.len() {
             self.sweep();
         }
-        self.labels.shrink_to_fit();
         self.slots.shrink_to_fit();
+        self.numbers.shrink_to_fit();
+        self.labels.shrink_to_fit();
     }
 
     /// Hands out all series that are live: they are over.
     pub(super) fn end(&mut self, over: &mut dyn FnMut(&[u8])) {
-        self.by_labels = None;
+        self.index = None;
         self.each_live(|_| true, over);
         self.slots.iter_mut().for_each(|slot| slot.is_live = false);
         if self.lines.is_empty() {
-            (self.slots, self.labels) = (Vec::new(), Vec::new());
+            (self.slots, self.ends) = (Vec::new(), Vec::new());
+            (self.numbers, self.labels) = (Vec::new(), Vec::new());
         }
     }
 
@@ -194,8 +196,9 @@ impl Known {
 
     /// About how many bytes it holds.
     pub(super) fn bytes(&self) -> usize {
-        let slots = self.slots.len() * size_of::<Slot>() + self.labels.len();
-        self.lines.len() * LINE_BYTES + slots
+        let slots = self.slots.len() * size_of::<Slot>() + self.numbers.len();
+        let labels = self.ends.len() * size_of::<u32>() + self.labels.len();
+        self.lines.len() * LINE_BYTES + slots + labels
     }
 
     fn digest(&self, text: &[u8]) -> Digest {
@@ -209,78 +212,78 @@ impl Known {
 
     /// The slot of a series, a new one if it has none: several lines may become one series.
     fn slot_of(&mut self, labels: &LabelSet) -> Result<u32, Full> {
-        let mut by_labels = match self.by_labels.take() {
-            Some(by_labels) => by_labels,
+        let mut index = match self.index.take() {
+            Some(index) => index,
             None => self.index(),
         };
-        let whole = pack(labels);
-        let digest = self.digest(&whole);
-        let slot = match by_labels.get(&digest) {
+        let digest = self.digest(&pack(labels));
+        let slot = match index.slots.get(&digest) {
             Some(slot) => *slot,
-            None => self.add(labels, &whole)?,
+            None => self.add(labels, &mut index)?,
         };
-        by_labels.insert(digest, slot);
-        self.by_labels = Some(by_labels);
+        index.slots.insert(digest, slot);
+        self.index = Some(index);
         Ok(slot)
     }
 
-    fn index(&self) -> HashMap<Digest, u32, BuildHasherDefault<First>> {
+    fn index(&self) -> Index {
         let mut whole = Vec::new();
-        let slots = self.slots.iter().zip(0..);
-        let digests = slots.map(|(slot, number)| {
+        let slots = self.slots.iter().zip(0..).map(|(slot, number)| {
             whole.clear();
             self.push(slot, &mut whole);
             (self.digest(&whole), number)
         });
-        digests.collect()
+        let slots = slots.collect();
+        let labels =
+            (0..self.ends.len() as u32).map(|label| (self.digest(self.label(label)), label));
+        Index { slots, labels: labels.collect() }
     }
 
-    fn add(&mut self, labels: &LabelSet, whole: &[u8]) -> Result<u32, Full> {
-        let (mut own, mut places, mut given) = (Vec::new(), Vec::new(), self.given.iter());
-        let mut next = given.next();
-        for (name, value) in labels {
-            let one = pack_one(name, value);
-            if next == Some(&one) {
-                places.push(own.len());
-                next = given.next();
-                continue;
-            }
-            own.extend_from_slice(&one);
-        }
-        let places: Option<Vec<u16>> =
-            places.into_iter().map(|place| u16::try_from(place).ok()).collect();
-        let places = places.filter(|_| next.is_none());
+    fn add(&mut self, labels: &LabelSet, index: &mut Index) -> Result<u32, Full> {
         let number = u32::try_from(self.slots.len()).map_err(|_| Full)?;
-        let start = u32::try_from(self.labels.len()).map_err(|_| Full)?;
-        match &places {
-            Some(places) => {
-                places.iter().for_each(|place| self.labels.extend(place.to_le_bytes()));
-                self.labels.extend_from_slice(&own);
-            }
-            None => self.labels.extend_from_slice(whole),
+        let start = u32::try_from(self.numbers.len()).map_err(|_| Full)?;
+        for (name, value) in labels {
+            let one = pack_labels(std::iter::once((name.as_str(), value.as_str())));
+            let digest = self.digest(&one);
+            let label = match index.labels.get(&digest) {
+                Some(label) => *label,
+                None => self.add_label(&one)?,
+            };
+            index.labels.insert(digest, label);
+            push_varint(label, &mut self.numbers);
         }
-        let length = u32::try_from(self.labels.len() - start as usize).map_err(|_| Full)?;
-        let leaves_out = places.is_some();
-        self.slots.push(Slot { start, length, last: 0, leaves_out, is_live: false });
+        let length = u32::try_from(self.numbers.len()).map_err(|_| Full)?.saturating_sub(start);
+        self.slots.push(Slot { start, length, last: 0, is_live: false });
         Ok(number)
+    }
+
+    fn add_label(&mut self, packed: &[u8]) -> Result<u32, Full> {
+        let number = u32::try_from(self.ends.len()).map_err(|_| Full)?;
+        let end = u32::try_from(self.labels.len() + packed.len()).map_err(|_| Full)?;
+        self.labels.extend_from_slice(packed);
+        self.ends.push(end);
+        Ok(number)
+    }
+
+    /// A label, packed.
+    fn label(&self, number: u32) -> &[u8] {
+        let end_of = |number: usize| self.ends.get(number).map_or(0, |end| *end as usize);
+        let number = number as usize;
+        let start = number.checked_sub(1).map_or(0, end_of);
+        self.labels.get(start..end_of(number)).unwrap_or_default()
+    }
+
+    fn numbers_of(&self, slot: &Slot) -> &[u8] {
+        let start = slot.start as usize;
+        self.numbers.get(start..start + slot.length as usize).unwrap_or_default()
     }
 
     /// Appends the packed labels of a slot.
     fn push(&self, slot: &Slot, out: &mut Vec<u8>) {
-        let start = slot.start as usize;
-        let bytes = self.labels.get(start..start + slot.length as usize).unwrap_or_default();
-        if !slot.leaves_out {
-            return out.extend_from_slice(bytes);
+        let mut numbers = self.numbers_of(slot);
+        while let Some(label) = take_varint(&mut numbers) {
+            out.extend_from_slice(self.label(label));
         }
-        let (places, own) = bytes.split_at(bytes.len().min(self.given.len() * 2));
-        let mut at = 0;
-        for (place, given) in places.as_chunks::<2>().0.iter().zip(&self.given) {
-            let place = usize::from(u16::from_le_bytes(*place));
-            out.extend_from_slice(own.get(at..place).unwrap_or_default());
-            out.extend_from_slice(given);
-            at = place;
-        }
-        out.extend_from_slice(own.get(at..).unwrap_or_default());
     }
 
     fn each_live(&self, wanted: impl Fn(&Slot) -> bool, each: &mut dyn FnMut(&[u8])) {
@@ -292,26 +295,61 @@ impl Known {
         }
     }
 
-    /// Forgets slots of which there is no line.
+    /// Forgets slots of which there is no line, and labels of which there is no slot.
     fn sweep(&mut self) {
-        let mut moved: Vec<Option<u32>> = vec![None; self.slots.len()];
-        let (slots, labels) = (std::mem::take(&mut self.slots), std::mem::take(&mut self.labels));
-        for line in self.lines.values_mut() {
-            let Some(slot) = &mut line.slot else { continue };
-            let place = moved.get_mut(*slot as usize);
-            let (Some(place), Some(old)) = (place, slots.get(*slot as usize)) else { continue };
-            *slot = *place.get_or_insert_with(|| {
-                // They were fewer before.
-                let (number, start) = (self.slots.len() as u32, self.labels.len() as u32);
-                let from = old.start as usize;
-                let bytes = labels.get(from..from + old.length as usize).unwrap_or_default();
-                self.labels.extend_from_slice(bytes);
-                self.slots.push(Slot { start, ..*old });
-                number
-            });
+        let mut kept = Self { seeds: self.seeds.clone(), ..Self::default() };
+        let mut slots = vec![None; self.slots.len()];
+        let mut labels = vec![None; self.ends.len()];
+        let mut lines = std::mem::take(&mut self.lines);
+        for line in lines.values_mut() {
+            let Some(slot) = line.slot else { continue };
+            let (Some(place), Some(old)) =
+                (slots.get_mut(slot as usize), self.slots.get(slot as usize))
+            else {
+                continue;
+            };
+            // There are no more than before, so that there are numbers for all.
+            line.slot = Some(*place.get_or_insert_with(|| self.copy(old, &mut labels, &mut kept)));
         }
-        if self.lines.capacity() > self.lines.len() * 4 {
-            self.lines.shrink_to_fit();
+        if lines.capacity() > lines.len() * 4 {
+            lines.shrink_to_fit();
+        }
+        *self = Self { lines, ..kept };
+    }
+
+    /// Adds a slot to those that are kept, whose labels have new numbers there.
+    fn copy(&self, slot: &Slot, labels: &mut [Option<u32>], kept: &mut Self) -> u32 {
+        let (number, start) = (kept.slots.len() as u32, kept.numbers.len() as u32);
+        let mut numbers = self.numbers_of(slot);
+        while let Some(label) = take_varint(&mut numbers) {
+            let Some(place) = labels.get_mut(label as usize) else { continue };
+            let label =
+                *place.get_or_insert_with(|| kept.add_label(self.label(label)).unwrap_or_default());
+            push_varint(label, &mut kept.numbers);
+        }
+        kept.slots.push(Slot { start, length: kept.numbers.len() as u32 - start, ..*slot });
+        number
+    }
+}
+
+fn push_varint(mut number: u32, out: &mut Vec<u8>) {
+    while number >= 0x80 {
+        out.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
+/// The number in front; nothing at the end.
+fn take_varint(bytes: &mut &[u8]) -> Option<u32> {
+    let (mut number, mut shift) = (0, 0);
+    loop {
+        let (byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        number |= u32::from(byte & 0x7f) << shift;
+        shift += 7;
+        if *byte < 0x80 || shift > 28 {
+            return Some(number);
         }
     }
 }
@@ -319,8 +357,4 @@ impl Known {
 /// The labels of a series, packed.
 pub(super) fn pack(labels: &LabelSet) -> Vec<u8> {
     pack_labels(labels.iter().map(|(name, value)| (name.as_str(), value.as_str())))
-}
-
-fn pack_one(name: &str, value: &str) -> Vec<u8> {
-    pack_labels(std::iter::once((name, value)))
 }

@@ -31,7 +31,7 @@ const REDIRECTS_MAX: usize = 10;
 /// Bytes that are unpacked before the account of memory is asked again.
 const CHUNK_BYTES: usize = 64 << 10;
 
-/// Bytes of an answer that are read at once. What a connection has read into it keeps until the next
+/// Bytes of an answer that are read at once. What a connection reads into it keeps until the next
 /// scrape, and each target has one: hyper's own measure, 400 KiB, is as much as its series take.
 const READ_BYTES_MAX: usize = 32 << 10;
 
