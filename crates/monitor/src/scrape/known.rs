@@ -1,12 +1,13 @@
 //! The series of a target, in few bytes each: it is scraped again and again, and has up to a
 //! million.
 //!
-//! A line is known by 128 bits of hashes, under keys that are drawn when the target is first
-//! scraped. What the line became is a *slot*: where the numbers of its labels lie in one run of
+//! A line is known by a hash of 128 bits, keyed by a secret that is drawn when the target is first
+//! scraped, as the keys of the store's series are. What the line became is a *slot*: where the numbers of its labels lie in one run of
 //! bytes. Each label, a name with a value, is spelled out once for all series that have it.
 
 use crate::relabel::LabelSet;
-use foliot_proto_prometheus::pack_labels;
+use foliot_model::{KeyHasher, KeySecret};
+use foliot_proto_prometheus::{KEY_SYNTAX, pack_labels};
 use std::collections::HashMap;
 use std::hash::{BuildHasher, BuildHasherDefault, Hash, Hasher, RandomState};
 
@@ -25,7 +26,7 @@ pub(super) struct Known {
     ends: Vec<u32>,
     /// While new lines come.
     index: Option<Index>,
-    seeds: (RandomState, RandomState),
+    digests: Digests,
     /// Where a series is put together.
     whole: Vec<u8>,
 }
@@ -40,8 +41,25 @@ struct Index {
     labels: Numbers,
 }
 
-/// A hash of 128 bits. That two texts of a target share one is not to be expected in the lifetime
-/// of the universe, and nobody who writes them knows the keys.
+/// Hashes the texts of one target. Nobody who writes them knows its secret.
+#[derive(Clone, Copy, Debug)]
+struct Digests(KeyHasher);
+
+impl Default for Digests {
+    fn default() -> Self {
+        let secret = KeySecret(RandomState::new().build_hasher().finish());
+        Self(KeyHasher::new(secret, 0, &KEY_SYNTAX))
+    }
+}
+
+impl Digests {
+    fn of(self, text: &[u8]) -> Digest {
+        let hash = self.0.key(b"", text);
+        Digest(hash as u64, (hash >> 64) as u64)
+    }
+}
+
+/// A hash, in halves: a number of 128 bits would take more room in a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Digest(u64, u64);
 
@@ -116,7 +134,7 @@ pub(super) struct Full;
 impl Known {
     /// Finds a line, and notes that this scrape shows it.
     pub(super) fn line(&mut self, text: &[u8], scrape: u32) -> Seen {
-        let digest = self.digest(text);
+        let digest = self.digests.of(text);
         match self.lines.get_mut(&digest) {
             None => Seen::Never,
             Some(line) => {
@@ -137,7 +155,7 @@ impl Known {
         scrape: u32,
     ) -> Result<Seen, Full> {
         let slot = labels.map(|labels| self.slot_of(labels)).transpose()?;
-        self.lines.insert(self.digest(text), Line { slot, last: scrape });
+        self.lines.insert(self.digests.of(text), Line { slot, last: scrape });
         Ok(slot.map_or(Seen::Dropped, Seen::Series))
     }
 
@@ -201,22 +219,13 @@ impl Known {
         self.lines.len() * LINE_BYTES + slots + labels
     }
 
-    fn digest(&self, text: &[u8]) -> Digest {
-        let hash = |seed: &RandomState| {
-            let mut hasher = seed.build_hasher();
-            hasher.write(text);
-            hasher.finish()
-        };
-        Digest(hash(&self.seeds.0), hash(&self.seeds.1))
-    }
-
     /// The slot of a series, a new one if it has none: several lines may become one series.
     fn slot_of(&mut self, labels: &LabelSet) -> Result<u32, Full> {
         let mut index = match self.index.take() {
             Some(index) => index,
             None => self.index(),
         };
-        let digest = self.digest(&pack(labels));
+        let digest = self.digests.of(&pack(labels));
         let slot = match index.slots.get(&digest) {
             Some(slot) => *slot,
             None => self.add(labels, &mut index)?,
@@ -231,11 +240,11 @@ impl Known {
         let slots = self.slots.iter().zip(0..).map(|(slot, number)| {
             whole.clear();
             self.push(slot, &mut whole);
-            (self.digest(&whole), number)
+            (self.digests.of(&whole), number)
         });
         let slots = slots.collect();
         let labels =
-            (0..self.ends.len() as u32).map(|label| (self.digest(self.label(label)), label));
+            (0..self.ends.len() as u32).map(|label| (self.digests.of(self.label(label)), label));
         Index { slots, labels: labels.collect() }
     }
 
@@ -244,7 +253,7 @@ impl Known {
         let start = u32::try_from(self.numbers.len()).map_err(|_| Full)?;
         for (name, value) in labels {
             let one = pack_labels(std::iter::once((name.as_str(), value.as_str())));
-            let digest = self.digest(&one);
+            let digest = self.digests.of(&one);
             let label = match index.labels.get(&digest) {
                 Some(label) => *label,
                 None => self.add_label(&one)?,
@@ -297,7 +306,7 @@ impl Known {
 
     /// Forgets slots of which there is no line, and labels of which there is no slot.
     fn sweep(&mut self) {
-        let mut kept = Self { seeds: self.seeds.clone(), ..Self::default() };
+        let mut kept = Self { digests: self.digests, ..Self::default() };
         let mut slots = vec![None; self.slots.len()];
         let mut labels = vec![None; self.ends.len()];
         let mut lines = std::mem::take(&mut self.lines);
