@@ -2,8 +2,9 @@
 //! million.
 //!
 //! A line is known by a hash of 128 bits, keyed by a secret that is drawn when the target is first
-//! scraped, as the keys of the store's series are. What the line became is a *slot*: where the numbers of its labels lie in one run of
-//! bytes. Each label, a name with a value, is spelled out once for all series that have it.
+//! scraped, as the keys of the store's series are. What the line became is a *slot*: where the
+//! numbers of its labels lie in one run of bytes. Each label, a name with a value, is spelled out
+//! once for all series that have it.
 
 use crate::relabel::LabelSet;
 use foliot_model::{KeyHasher, KeySecret};
