@@ -372,6 +372,7 @@ fn held(mut message: &[u8], number: usize) -> Vec<&[u8]> {
 }
 
 /// The messages of the frames of an answer.
+#[expect(clippy::big_endian_bytes, reason = "the checksums of frames are")]
 fn frames(mut body: &[u8]) -> Vec<Vec<u8>> {
     let mut messages = Vec::new();
     while !body.is_empty() {

@@ -241,6 +241,7 @@ impl ReadChunks {
     ///
     /// # Errors
     /// What `send` refused.
+    #[expect(clippy::big_endian_bytes, reason = "the checksums of frames are")]
     pub fn frames<E>(
         self,
         query: usize,
@@ -251,7 +252,8 @@ impl ReadChunks {
             let mut labels = Vec::new();
             push_key(&key, &mut labels);
             for piece in chunks.pieces(FRAME_BYTES) {
-                (frame.clear(), message.clear());
+                frame.clear();
+                message.clear();
                 push_bytes(1, &[&labels, piece].concat(), &mut message);
                 message.push(2 << 3);
                 push_varint(query as u64, &mut message);

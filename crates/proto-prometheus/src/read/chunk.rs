@@ -142,6 +142,7 @@ impl Chunks {
     }
 
     /// Ends the open chunk.
+    #[expect(clippy::big_endian_bytes, reason = "the number of samples of a chunk is")]
     fn end(&mut self) {
         let Some(open) = self.open.take() else { return };
         let mut chunk = Vec::with_capacity(open.bits.bytes().len() + 32);
