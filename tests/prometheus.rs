@@ -328,3 +328,163 @@ fn samples_are_read_remotely_as_they_were_written() {
         assert!(answer.status == 400 && text.contains(word), "{text}");
     }
 }
+
+/// What a request prefers: the types of answers that it accepts, in a row.
+fn accepting(types: &[u8]) -> Vec<u8> {
+    message(2, types)
+}
+
+/// CRC-32C, bit by bit (RFC 3720, 12.1).
+fn castagnoli(bytes: &[u8]) -> u32 {
+    let mut rest = !0u32;
+    for byte in bytes {
+        rest ^= u32::from(*byte);
+        (0..8).for_each(|_| rest = if rest & 1 == 1 { rest >> 1 ^ 0x82f6_3b78 } else { rest >> 1 });
+    }
+    !rest
+}
+
+/// A varint, and what is behind it.
+fn split_varint(mut bytes: &[u8]) -> (usize, &[u8]) {
+    let (mut value, mut shift) = (0, 0);
+    loop {
+        let byte = bytes[0];
+        bytes = &bytes[1..];
+        value |= usize::from(byte & 0x7f) << shift;
+        shift += 7;
+        if byte < 0x80 {
+            return (value, bytes);
+        }
+    }
+}
+
+/// What the fields of a number hold that are bytes, of a message without fixed widths.
+fn held(mut message: &[u8], number: usize) -> Vec<&[u8]> {
+    let mut found = Vec::new();
+    while !message.is_empty() {
+        let (tag, rest) = split_varint(message);
+        let (value, rest) = split_varint(rest);
+        let (bytes, rest) = rest.split_at(if tag & 7 == 2 { value } else { 0 });
+        found.extend((tag == number << 3 | 2).then_some(bytes));
+        message = rest;
+    }
+    found
+}
+
+/// The messages of the frames of an answer.
+#[expect(clippy::big_endian_bytes, reason = "the checksums of frames are")]
+fn frames(mut body: &[u8]) -> Vec<Vec<u8>> {
+    let mut messages = Vec::new();
+    while !body.is_empty() {
+        let (length, rest) = split_varint(body);
+        let (sum, rest) = rest.split_at(4);
+        let (message, rest) = rest.split_at(length);
+        assert_eq!(sum, castagnoli(message).to_be_bytes());
+        messages.push(message.to_vec());
+        body = rest;
+    }
+    messages
+}
+
+/// A series of one chunk of numbers, in the answer to the query of a number: labels, first and last
+/// time, and the data of the chunk as hexadecimal digits.
+fn chunked(query: u8, labels: &[(&str, &str)], span_ms: (i64, i64), hex: &str) -> Vec<u8> {
+    let digits = |at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap();
+    let data: Vec<u8> = (0..hex.len()).step_by(2).map(digits).collect();
+    let mut chunk = vec![1 << 3];
+    varint(span_ms.0 as u64, &mut chunk);
+    chunk.push(2 << 3);
+    varint(span_ms.1 as u64, &mut chunk);
+    chunk.extend([3 << 3, 1]);
+    chunk.extend(message(4, &data));
+    let labels = labels.iter().flat_map(|(name, value)| {
+        message(1, &[message(1, name.as_bytes()), message(2, value.as_bytes())].concat())
+    });
+    let series: Vec<u8> = labels.chain(message(2, &chunk)).collect();
+    [message(1, &series), vec![2 << 3, query]].concat()
+}
+
+#[test]
+fn samples_are_read_remotely_as_frames_of_chunks() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    let a = [(T, 1.5), (T + 1000, STALE), (T + 2500, 2.25)];
+    let body = [
+        series(&[("__name__", "up"), ("job", "b")], &[(T + 1000, -0.0)]),
+        series(&[("Zone", "z"), ("__name__", "up"), ("job", "c")], &[(T + 1000, -0.0)]),
+        series(&[("__name__", "up"), ("job", "a")], &a),
+    ];
+    assert_eq!(push(&server, "/api/v1/write", &[], &body.concat()).status, 204);
+    let read =
+        |queries: &[Vec<u8>]| push(&server, "/prometheus/api/v1/read", &[], &queries.concat());
+    let up = matcher(0, "__name__", "up");
+    let queries = [
+        wanted(T, T + 2500, std::slice::from_ref(&up)),
+        wanted(T, T + 10, &[matcher(0, "job", "nobody")]),
+        wanted(T + 1000, T + 1000, &[up, matcher(0, "job", "b")]),
+    ];
+    // Chunks that the code of Prometheus 3.6 made of the same samples.
+    let (long, short) = (
+        "000380a0abfef9623ff8000000000000e807c3f400800000000000303e93ff20000000000020",
+        "0001d0afabfef9628000000000000000",
+    );
+    let once = (T + 1000, T + 1000);
+    // By their labels, of which those in capitals come first; a query without series has no frame.
+    let frames_wanted = [
+        chunked(0, &[("Zone", "z"), ("__name__", "up"), ("job", "c")], once, short),
+        chunked(0, &[("__name__", "up"), ("job", "a")], (T, T + 2500), long),
+        chunked(0, &[("__name__", "up"), ("job", "b")], once, short),
+        chunked(2, &[("__name__", "up"), ("job", "b")], once, short),
+    ];
+    // What Prometheus sends, in a row or one by one; and types that are not known before it.
+    for accepted in [accepting(&[1, 0]), vec![2 << 3, 1, 2 << 3, 0], accepting(&[9, 1])] {
+        let answer = read(&[queries.concat(), accepted]);
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        let kind = "application/x-streamed-protobuf; proto=prometheus.ChunkedReadResponse";
+        assert_eq!(answer.header("content-type"), kind);
+        assert_eq!(answer.header("content-encoding"), "");
+        assert_eq!(frames(&answer.body), frames_wanted);
+    }
+    let samples = read(&[queries.concat()]).body;
+    assert_eq!(read(&[queries.concat(), accepting(&[0, 1])]).body, samples);
+    let answer = read(&[queries.concat(), accepting(&[2, 7])]);
+    let reason = "the request is no remote read: none of the accepted types of answers is known: \
+                  [2, 7]; SAMPLES (0) and STREAMED_XOR_CHUNKS (1) are";
+    assert!(answer.status == 400 && answer.text().contains(reason), "{}", answer.text());
+}
+
+#[test]
+fn a_long_answer_of_remote_read_comes_in_many_frames() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    // Values that change in all their bits: some eight bytes a sample, in all three megabytes.
+    let mut seed = 1u64;
+    let mut noise = move || {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        1.0 + (seed >> 12) as f64 / (1u64 << 52) as f64
+    };
+    for part in 0..4i64 {
+        let samples: Vec<_> =
+            (0..100_000).map(|n| (T + (part * 100_000 + n) * 10, noise())).collect();
+        let body = series(&[("__name__", "noise")], &samples);
+        assert_eq!(push(&server, "/api/v1/write", &[], &body).status, 204);
+    }
+    let query = wanted(T, T + 4_000_000, &[matcher(0, "__name__", "noise")]);
+    let query = [query, accepting(&[1])].concat();
+    let answer = push(&server, "/prometheus/api/v1/read", &[], &query);
+    let frames = frames(&answer.body);
+    assert!(frames.len() > 2, "{} frames", frames.len());
+    assert!(frames.iter().all(|frame| frame.len() < (1 << 20) + 1000));
+    // Each names the series, and no sample is lost.
+    let label = [message(1, b"__name__"), message(2, b"noise")].concat();
+    let mut samples = 0;
+    for frame in &frames {
+        let [series] = held(frame, 1)[..] else { panic!("one series is in a frame") };
+        assert_eq!(held(series, 1), [&label]);
+        for chunk in held(series, 2) {
+            let [data] = held(chunk, 4)[..] else { panic!("a chunk has data") };
+            samples += u32::from(data[0]) << 8 | u32::from(data[1]);
+        }
+    }
+    assert_eq!(samples, 400_000);
+}

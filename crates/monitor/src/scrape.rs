@@ -1,5 +1,5 @@
 //! What is remembered of a target from scrape to scrape: which series it had, so that one that
-//! vanishes is marked as over, and what each line's name and labels became.
+//! vanishes is marked as over, and what each line's name and labels became ([`known`]).
 //!
 //! 1. A line whose name and labels were seen before costs a look-up.
 //! 2. A new one is read, gets the target's labels, and goes through the rules.
@@ -8,18 +8,19 @@
 //! Memory is bounded by what two answers of the target hold: what the last scrape did not show is
 //! forgotten.
 
+mod known;
+
 use crate::config::{Job, Limits};
 use crate::relabel::LabelSet;
 use crate::target::{Target, of_series, with_target};
 use foliot_proto_prometheus::{
-    Exemplar, Exposed, Families, Format, Measured, STALE, Samples, Scraped, SeriesName,
-    pack_labels, shown_key,
+    Exemplar, Exposed, Families, Format, Measured, STALE, Samples, Scraped, SeriesName, shown_key,
 };
-use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::Arc;
+use known::{Known, Seen, Shown, pack};
+use std::collections::BTreeMap;
 
 /// Scrapes for which it is remembered what a metric is that is not exposed any more.
-const METADATA_SCRAPES: u64 = 10;
+const METADATA_SCRAPES: u32 = 10;
 
 /// Metrics whose kind and help are remembered of a target, and bytes of a help.
 const METADATA_MAX: usize = 10_000;
@@ -58,37 +59,14 @@ pub struct Counts {
     pub duplicates: u64,
 }
 
-/// Packed labels of a series.
-type Key = Arc<[u8]>;
-
 /// What a target's lines became.
 #[derive(Debug, Default)]
 pub struct Cache {
-    /// By name and labels as they were written.
-    series: HashMap<Box<[u8]>, Line>,
-    /// Series that get a mark when they vanish.
-    live: HashSet<Key>,
-    /// What the series take, and for how much room was found.
-    bytes: usize,
+    known: Known,
+    /// For how many bytes of what is known room was found.
     room_bytes: usize,
-    scrapes: u64,
-    metadata: BTreeMap<String, (Metadata, u64)>,
-}
-
-#[derive(Debug)]
-struct Line {
-    /// Nothing: rules drop it.
-    key: Option<Key>,
-    /// The scrape that showed it last.
-    last: u64,
-}
-
-impl Line {
-    /// About what a line takes with its text, its place in the tables, and its key.
-    fn bytes(&self, series: &[u8]) -> usize {
-        const PLACES_BYTES: usize = 200;
-        PLACES_BYTES + series.len() + self.key.as_ref().map_or(0, |key| key.len())
-    }
+    scrapes: u32,
+    metadata: BTreeMap<String, (Metadata, u32)>,
 }
 
 /// Bytes for which room is looked for at a time.
@@ -108,7 +86,6 @@ struct Scrape<'a, 'm> {
     target: &'a Target,
     most: Most<'m>,
     at_ms: i64,
-    now: HashSet<Key>,
     counts: Counts,
     out: &'a mut Samples,
 }
@@ -128,45 +105,40 @@ impl Cache {
         at_ms: i64,
         out: &mut Samples,
     ) -> Result<Counts, (Counts, String)> {
-        self.scrapes += 1;
+        self.scrapes = self.scrapes.wrapping_add(1).max(1);
         let scrapes = self.scrapes;
-        let (now, counts) = (HashSet::with_capacity(self.live.len()), Counts::default());
-        let mut scrape = Scrape { job, target, most, at_ms, now, counts, out };
+        let mut scrape = Scrape { job, target, most, at_ms, counts: Counts::default(), out };
         let read = match format {
             Format::Protobuf => self.read_messages(&mut scrape, text),
             format => self.read_text(&mut scrape, text, format),
         };
-        let (now, counts) = (scrape.now, scrape.counts);
+        let counts = scrape.counts;
         let limit = job.limits.samples.filter(|limit| counts.kept > *limit);
         let limited = limit.map_or(Ok(()), |limit| {
             let kept = counts.kept;
             Err(format!("{kept} samples are more than sample_limit allows: {limit}"))
         });
         read.and(limited).map_err(|reason| (counts, reason))?;
-        let over = self.live.iter().filter(|key| !now.contains(*key));
-        over.for_each(|key| out.push(key, STALE, at_ms));
-        self.live = now;
-        self.series.retain(|_, line| line.last == scrapes);
-        self.bytes = self.series.iter().map(|(series, line)| line.bytes(series)).sum();
-        self.room_bytes = self.bytes;
-        self.metadata.retain(|_, (_, last)| *last + METADATA_SCRAPES >= scrapes);
+        self.known.finish(scrapes, &mut |key| out.push(key, STALE, at_ms));
+        self.room_bytes = self.known.bytes();
+        self.metadata.retain(|_, (_, last)| last.saturating_add(METADATA_SCRAPES) >= scrapes);
         Ok(counts)
     }
 
     /// The target failed, or is not scraped any more: marks all that it had as over.
     pub fn end(&mut self, at_ms: i64, out: &mut Samples) {
-        self.live.drain().for_each(|key| out.push(&key, STALE, at_ms));
+        self.known.end(&mut |key| out.push(key, STALE, at_ms));
     }
 
     /// The rules have changed: lines are read anew.
     pub fn forget_lines(&mut self) {
-        self.series = HashMap::new();
-        (self.bytes, self.room_bytes) = (0, 0);
+        self.known.forget_lines();
+        self.room_bytes = 0;
     }
 
     /// About what is remembered of the target takes.
     pub fn bytes(&self) -> usize {
-        self.bytes
+        self.known.bytes()
     }
 
     /// What the target says of its metrics, by name.
@@ -224,53 +196,57 @@ impl Cache {
         time_ms: Option<i64>,
     ) -> Result<(), String> {
         scrape.counts.scraped += 1;
-        let key = match self.series.get_mut(series.bytes()) {
-            Some(line) => {
-                line.last = self.scrapes;
-                line.key.clone()
-            }
-            None => {
-                let key = scrape.key_of(series)?;
-                let line = Line { key: key.clone(), last: self.scrapes };
-                self.bytes += line.bytes(series.bytes());
-                if self.bytes > self.room_bytes {
-                    self.room_bytes = self.bytes + ROOM_STEP_BYTES;
-                    if !(scrape.most.may_hold)(self.room_bytes) {
-                        return Err(format!("its series take too much memory ({MEMORY_MAX})"));
-                    }
-                }
-                self.series.insert(series.bytes().into(), line);
-                key
-            }
+        let seen = match self.known.line(series.bytes(), self.scrapes) {
+            Seen::Never => self.learn(scrape, series)?,
+            seen => seen,
         };
-        let Some(key) = key else { return Ok(()) };
+        let Seen::Series(known) = seen else { return Ok(()) };
         scrape.counts.kept += 1;
         if scrape.counts.kept > scrape.most.samples {
             return Err(format!("more than {} samples ({SAMPLES_MAX})", scrape.most.samples));
         }
         let time_ms = time_ms.filter(|_| scrape.job.honor_timestamps);
         if time_ms.is_none() || scrape.job.tracks_timestamps {
-            let is_new = !self.live.contains(&key);
-            match scrape.now.insert(key.clone()) {
-                true => scrape.counts.added += u64::from(is_new),
+            match self.known.show(known, self.scrapes) {
+                Shown::New => scrape.counts.added += 1,
                 // The first one counts, as in Prometheus.
-                false if time_ms.is_none() => {
+                Shown::Twice if time_ms.is_none() => {
                     scrape.counts.duplicates += 1;
                     return Ok(());
                 }
-                false => {}
+                Shown::Again | Shown::Twice => {}
             }
         }
+        let key = self.known.whole(known);
         let time_ms = time_ms.unwrap_or(scrape.at_ms);
         match value {
-            Measured::Number(value) => scrape.out.push(&key, value, time_ms),
-            Measured::Histogram(of) => scrape.out.push_histogram(&key, of, time_ms),
+            Measured::Number(value) => scrape.out.push(key, value, time_ms),
+            Measured::Histogram(of) => scrape.out.push_histogram(key, of, time_ms),
         }
         for exemplar in exemplars {
             scrape.counts.exemplars += 1;
-            scrape.out.exemplars_mut().push(&[&key], exemplar, scrape.at_ms);
+            scrape.out.exemplars_mut().push(&[key], exemplar, scrape.at_ms);
         }
         Ok(())
+    }
+
+    /// Reads a line that was not there before.
+    fn learn(
+        &mut self,
+        scrape: &mut Scrape<'_, '_>,
+        series: SeriesName<'_>,
+    ) -> Result<Seen, String> {
+        let no_room = || format!("its series take too much memory ({MEMORY_MAX})");
+        let labels = scrape.labels_of(series)?;
+        let learned = self.known.learn(series.bytes(), labels.as_ref(), self.scrapes);
+        let bytes = self.known.bytes();
+        if bytes > self.room_bytes {
+            self.room_bytes = bytes + ROOM_STEP_BYTES;
+            if !(scrape.most.may_hold)(self.room_bytes) {
+                return Err(no_room());
+            }
+        }
+        learned.map_err(|_| no_room())
     }
 
     fn note(&mut self, name: &str, change: impl FnOnce(&mut Metadata)) {
@@ -285,7 +261,7 @@ impl Cache {
 
 impl Scrape<'_, '_> {
     /// What a line's name and labels become; nothing when they are dropped.
-    fn key_of(&self, series: SeriesName<'_>) -> Result<Option<Key>, String> {
+    fn labels_of(&self, series: SeriesName<'_>) -> Result<Option<LabelSet>, String> {
         let (mut labels, mut twice) = (LabelSet::new(), None);
         series.labels(&mut |name, value| {
             if labels.insert(name.to_owned(), value.to_owned()).is_some() {
@@ -303,17 +279,13 @@ impl Scrape<'_, '_> {
             return Err(format!("a series has no name: {:.80}", shown(&labels)));
         }
         check_limits(&self.job.limits, &labels)?;
-        Ok(Some(packed(&labels)))
+        Ok(Some(labels))
     }
 }
 
 /// Labels for a person.
 fn shown(labels: &LabelSet) -> String {
-    shown_key(&packed(labels))
-}
-
-fn packed(labels: &LabelSet) -> Key {
-    pack_labels(labels.iter().map(|(name, value)| (name.as_str(), value.as_str()))).into()
+    shown_key(&pack(labels))
 }
 
 fn check_limits(limits: &Limits, labels: &LabelSet) -> Result<(), String> {
@@ -336,7 +308,7 @@ fn check_limits(limits: &Limits, labels: &LabelSet) -> Result<(), String> {
 
 /// Series that say how scraping a target goes.
 #[derive(Debug)]
-pub struct Report([Key; 5]);
+pub struct Report([Vec<u8>; 5]);
 
 const REPORTED: [&str; 5] = [
     "up",
@@ -352,7 +324,7 @@ impl Report {
         Self(REPORTED.map(|name| {
             let mut labels = target.labels.clone();
             labels.insert(NAME.to_owned(), name.to_owned());
-            packed(&labels)
+            pack(&labels)
         }))
     }
 

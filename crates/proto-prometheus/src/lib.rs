@@ -15,6 +15,7 @@
 
 mod annotations;
 mod answer;
+mod crc32c;
 mod csv;
 mod datadog;
 mod exemplars;
@@ -42,6 +43,7 @@ pub use annotations::said;
 pub use answer::{
     Listing, SeriesAnswer, error_json, length_ms, number, single, success, time_ms, time_or_ago_ms,
 };
+pub use crc32c::crc32c;
 pub use csv::{CsvColumns, CsvFormat, CsvLines};
 pub use datadog::{DATADOG_BYTES_MAX, DatadogVersion, datadog_samples};
 pub use exemplars::{
@@ -61,7 +63,7 @@ pub use otlp::{
 pub use promql::{
     Asked, Dialect, Expression, ParseError, SamplesAsked, Span, Type, VectorSelector,
 };
-pub use read::{ReadQuery, ReadResult, read_queries};
+pub use read::{ReadChunks, ReadQuery, ReadRequest, ReadResult};
 pub use samples::{STALE, Samples, pack_labels};
 pub use scraped::{BadLine, Exposed, Format, Measured, Scraped, SeriesName};
 pub use series::{push_histogram_sample, push_number_sample, push_series};

@@ -222,3 +222,11 @@ struct Meeting {
     include: Vec<Arc<str>>,
     fill: Fill,
 }
+
+impl Meeting {
+    /// Whether it names a label or fills in.
+    fn says_something(&self) -> bool {
+        let (Labels::Only(labels) | Labels::Without(labels)) = &self.by;
+        !labels.is_empty() || self.fill.many.is_some() || self.fill.one.is_some()
+    }
+}

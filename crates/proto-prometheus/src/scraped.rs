@@ -172,13 +172,17 @@ impl<'a> Scraped<'a> {
     pub fn step(&mut self) -> Result<Option<Exposed<'a>>, BadLine> {
         let is_open_metrics = self.format == Format::OpenMetrics;
         while !self.rest.is_empty() {
-            let (line, rest) = self.rest.split_once('\n').unwrap_or((self.rest, ""));
-            self.rest = rest;
+            let end = memchr::memchr(b'\n', self.rest.as_bytes()).unwrap_or(self.rest.len());
+            let (line, rest) = self.rest.split_at_checked(end).unwrap_or((self.rest, ""));
+            self.rest = rest.get(1..).unwrap_or_default();
             self.line += 1;
             if self.has_ended {
                 return Err(self.bad("nothing may stand behind # EOF"));
             }
-            let line = line.trim_matches([' ', '\t', '\r']);
+            let is_blank = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t' | b'\r'));
+            let (first, last) = (line.as_bytes().first(), line.as_bytes().last());
+            let is_padded = is_blank(first) || is_blank(last);
+            let line = if is_padded { line.trim_matches([' ', '\t', '\r']) } else { line };
             if is_open_metrics && line == "# EOF" {
                 self.has_ended = true;
                 continue;
@@ -273,20 +277,32 @@ fn series_end(line: &str) -> Result<usize, String> {
         let is_end = spaces > 0 || rest.is_empty();
         return is_end.then_some(end).ok_or_else(|| format!("{:?} is no metric", shortened(line)));
     }
-    let (mut is_quoted, mut is_escaped) = (false, false);
-    for (at, byte) in bytes.iter().enumerate().skip(end + spaces + 1) {
+    let mut at = end + spaces + 1;
+    while let Some(byte) = bytes.get(at) {
+        at += 1;
         match byte {
-            _ if is_escaped => is_escaped = false,
-            b'\\' if is_quoted => is_escaped = true,
-            b'"' => is_quoted = !is_quoted,
-            _ if is_quoted => {}
-            b'}' => return Ok(at + 1),
+            b'"' => at = quoted_end(bytes, at),
+            b'}' => return Ok(at),
             b'=' | b',' => {}
             byte if is_name(byte) || is_space(byte) => {}
             _ => return Err(format!("the labels of {:?} cannot be read", shortened(line))),
         }
     }
     Err(format!("the labels of {:?} have no end", shortened(line)))
+}
+
+/// Where what stands behind the quotes that end a text begins, or the line ends.
+fn quoted_end(bytes: &[u8], mut at: usize) -> usize {
+    while let Some(rest) = bytes.get(at..)
+        && let Some(found) = memchr::memchr2(b'"', b'\\', rest)
+    {
+        match rest.get(found) {
+            Some(b'"') => return at + found + 1,
+            // What is escaped ends nothing.
+            _ => at += found + 2,
+        }
+    }
+    bytes.len()
 }
 
 /// As much of a line as a person needs.
@@ -296,6 +312,13 @@ fn shortened(line: &str) -> &str {
 }
 
 fn read_value(word: &str) -> Option<f64> {
+    // Most are whole numbers, and each of so few digits is a float.
+    const DIGITS_MAX: usize = 15;
+    let bytes = word.as_bytes();
+    if (1..=DIGITS_MAX).contains(&bytes.len()) && bytes.iter().all(u8::is_ascii_digit) {
+        let digit = |number: u64, byte: &u8| number * 10 + u64::from(byte & 0x0f);
+        return Some(bytes.iter().fold(0, digit) as f64);
+    }
     word.parse().ok().map(usual_nan)
 }
 
@@ -418,6 +441,16 @@ mod tests {
             "__name__=c_total 1 Some(17000) # {} 1 Some(1002)",
         ];
         assert_eq!(read(text, Format::OpenMetrics).unwrap(), wanted);
+    }
+
+    #[test]
+    fn values_are_the_floats_that_they_spell() {
+        let words = "0 7 00 007 999999999999999 1000000000000000 9007199254740993 \
+                     18446744073709551617 -1 +1 1. .5 1e22 0x1 1_0 Inf 4.9e-324";
+        for word in words.split(' ') {
+            let wanted: Option<f64> = word.parse().ok();
+            assert_eq!(read_value(word).map(f64::to_bits), wanted.map(f64::to_bits), "{word}");
+        }
     }
 
     #[test]

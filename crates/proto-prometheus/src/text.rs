@@ -219,7 +219,7 @@ fn read_quoted<'a>(text: &'a [u8], out: &mut Vec<u8>) -> Result<&'a [u8], Fault>
 fn read_sample(text: &[u8], format: Format, now_ms: i64) -> Result<(f64, i64), Fault> {
     let text = std::str::from_utf8(text).unwrap_or("?");
     let mut words = text.split_ascii_whitespace();
-    let value = words.next().unwrap_or_default();
+    let value = words.next().ok_or_else(|| ("value", "a value is missing".to_owned()))?;
     let value = value.parse().map_err(|_| ("value", format!("{value:?} is no number")))?;
     let time_ms = match words.next() {
         None => now_ms,
@@ -305,7 +305,7 @@ mod tests {
     #[test]
     fn bad_lines_are_told_by_number() {
         for (line, word) in [
-            ("m", "\"\" is no number"),
+            ("m", "a value is missing"),
             ("m x", "\"x\" is no number"),
             ("m 1 x", "milliseconds"),
             ("m 1 2 3", "behind the timestamp"),

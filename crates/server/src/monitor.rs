@@ -289,9 +289,17 @@ fn read(path: &str) -> Result<(Loaded, Vec<Finding>), Vec<Finding>> {
     };
     let (text, shown) = read_file(Path::new(path))?;
     let (mut config, mut notes) = Config::read(&text, &shown, &|name| std::env::var(name).ok())?;
-    let folder = Path::new(path).parent().unwrap_or(Path::new(""));
-    config.resolve(&|file| folder.join(file).display().to_string());
+    config.resolve(&|file| beside(Path::new(path), file));
     let (mut groups, mut errors) = (Vec::new(), Vec::new());
+    let job_files = config.job_files.clone();
+    for path in job_files.iter().flat_map(|pattern| paths(pattern)) {
+        let added = read_file(&path)
+            .and_then(|(text, file)| config.add_jobs(&text, &file, &|file| beside(&path, file)));
+        match added {
+            Ok(more) => notes.extend(more),
+            Err(found) => errors.extend(found),
+        }
+    }
     for path in config.rule_files.iter().flat_map(|pattern| paths(pattern)) {
         match read_file(&path).and_then(|(text, file)| read_rules(&text, &file)) {
             Ok((found, more)) => {
@@ -305,19 +313,29 @@ fn read(path: &str) -> Result<(Loaded, Vec<Finding>), Vec<Finding>> {
     if errors.is_empty() { Ok((loaded, notes)) } else { Err(errors) }
 }
 
-/// Files of rules that a configuration names one by one, and that are not there. Prometheus runs
-/// without them, and its `promtool check` refuses them.
+/// Where a file is that another one names.
+fn beside(from: &Path, file: &str) -> String {
+    from.parent().unwrap_or(Path::new("")).join(file).display().to_string()
+}
+
+/// Files of rules and of jobs that a configuration names one by one, and that are not there.
+/// Prometheus runs without them, and its `promtool check` refuses them.
 fn absent(config: &Config, path: &str) -> Vec<Finding> {
     let is_pattern = |name: &str| name.contains(['*', '?', '[']);
-    let named = config.rule_files.iter().filter(|name| !is_pattern(name));
-    let gone = named.filter(|name| !Path::new(name).is_file());
-    let finding = |name: &String| Finding {
-        file: path.to_owned(),
-        line: 1,
-        key: "rule_files".to_owned(),
-        what: format!("there is no file {name}, so that its rules are not followed"),
+    let of = |names: &[String], key: &str, so: &str| {
+        let named = names.iter().filter(|name| !is_pattern(name));
+        let gone = named.filter(|name| !Path::new(name).is_file());
+        let finding = |name: &String| Finding {
+            file: path.to_owned(),
+            line: 1,
+            key: key.to_owned(),
+            what: format!("there is no file {name}, so that {so}"),
+        };
+        gone.map(finding).collect::<Vec<_>>()
     };
-    gone.map(finding).collect()
+    let rules = of(&config.rule_files, "rule_files", "its rules are not followed");
+    let jobs = of(&config.job_files, "scrape_config_files", "its jobs are not scraped");
+    [rules, jobs].concat()
 }
 
 /// Says that a configuration is good, and what else is to be said of it.

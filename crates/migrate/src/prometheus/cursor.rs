@@ -1,6 +1,8 @@
 //! Numbers and texts of Prometheus' files, where they lie: big-endian, and varints as Go spells
 //! them (<https://go.dev/src/encoding/binary/varint.go>).
 
+use foliot_proto_prometheus::crc32c;
+
 /// What is wrong with bytes, in words.
 pub(super) type Wrong = String;
 
@@ -87,33 +89,6 @@ pub(super) fn unzigzag(value: u64) -> i64 {
     (value >> 1) as i64 ^ -((value & 1) as i64)
 }
 
-/// Of each byte, what the polynomial of Castagnoli leaves of it.
-const CASTAGNOLI: [u32; 256] = {
-    let mut table = [0; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        let (mut rest, mut bit) = (byte as u32, 0);
-        while bit < 8 {
-            rest = if rest & 1 == 1 { rest >> 1 ^ 0x82f6_3b78 } else { rest >> 1 };
-            bit += 1;
-        }
-        #[expect(clippy::indexing_slicing, reason = "it has as many entries as there are bytes")]
-        {
-            table[byte] = rest;
-        }
-        byte += 1;
-    }
-    table
-};
-
-/// The checksum of all of Prometheus' files: CRC-32C (RFC 3720, 12.1).
-fn crc32c(bytes: &[u8]) -> u32 {
-    !bytes.iter().fold(!0, |crc, byte| {
-        let index = usize::from(crc as u8 ^ byte);
-        crc >> 8 ^ CASTAGNOLI.get(index).copied().unwrap_or_default()
-    })
-}
-
 /// Whether bytes have this checksum. The long runs of the fuzzer read files without checksums, so
 /// that any change reaches their reader.
 pub(super) fn is_whole(bytes: &[u8], sum: u32) -> bool {
@@ -123,14 +98,6 @@ pub(super) fn is_whole(bytes: &[u8], sum: u32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_checksum_is_that_of_rfc_3720() {
-        // RFC 3720, B.4.
-        assert_eq!(crc32c(&[0; 32]), 0x8a91_36aa);
-        assert_eq!(crc32c(&[0xff; 32]), 0x62a8_ab43);
-        assert_eq!(crc32c(b"123456789"), 0xe306_9283);
-    }
 
     #[test]
     fn numbers_are_read_as_go_writes_them() {

@@ -1,6 +1,7 @@
 use super::*;
 use crate::config::Config;
 use crate::target::Targets;
+use std::sync::Arc;
 
 struct Fixture {
     job: Arc<Job>,
@@ -40,12 +41,13 @@ fn what_is_remembered_finds_room_before_it_grows() {
     let lines = |count: usize| (0..count).map(|n| format!("m{n} 1\n")).collect::<String>();
     fixture.take(&lines(100), 10).unwrap();
     let bytes = fixture.cache.bytes();
-    assert!((100 * 100..100 * 1000).contains(&bytes), "{bytes}");
+    assert!((100 * 60..100 * 200).contains(&bytes), "{bytes}");
     fixture.room_bytes = bytes / 2;
     fixture.take(&lines(100), 20).unwrap();
     let error = fixture.take(&lines(900), 30).unwrap_err();
     assert!(error.contains("limits.scrape_bytes"), "{error}");
     fixture.cache.forget_lines();
+    fixture.cache.end(30, &mut Samples::default());
     assert_eq!(fixture.cache.bytes(), 0);
     fixture.room_bytes = 1 << 20;
     fixture.take(&lines(900), 40).unwrap();
@@ -154,6 +156,62 @@ fn the_first_of_two_samples_counts() {
     let mut fixture = Fixture::new("");
     let (counts, samples) = fixture.take("a{x=\"1\"} 1\na{ x=\"1\" } 2\n", 10).unwrap();
     assert_eq!((counts.duplicates, samples), (1, vec!["a,x=1 1 10".to_owned()]));
+}
+
+#[test]
+fn labels_of_the_target_stand_where_they_belong() {
+    let more = "honor_labels: true\n  relabel_configs:\n  - {target_label: env, replacement: prod}";
+    let mut fixture = Fixture::new(more);
+    // Before, between and behind those of the target; and some that go before the target's.
+    let text = "a{Zone=\"z\",fox=\"f\",zoo=\"o\"} 1\nb 2\nc{env=\"test\"} 3\nd{job=\"\"} 4\n";
+    let wanted = [
+        r#"{Zone="z",__name__="a",env="prod",fox="f",instance="h:1",job="j",zoo="o"}"#,
+        r#"{__name__="b",env="prod",instance="h:1",job="j"}"#,
+        r#"{__name__="c",env="test",instance="h:1",job="j"}"#,
+        r#"{__name__="d",env="prod",instance="h:1"}"#,
+    ];
+    let wanted = wanted.map(|text| {
+        let inner =
+            text.trim_matches(['{', '}']).split(',').map(|pair| pair.split_once('=').unwrap());
+        foliot_proto_prometheus::pack_labels(
+            inner.map(|(name, value)| (name, value.trim_matches('"'))),
+        )
+    });
+    // What is remembered comes out the same, also when series in front of it are forgotten, and
+    // when lines are read anew.
+    for (text, count) in [(text, 0), (text, 0), (&text[text.find("b 2").unwrap()..], 1)] {
+        let mut out = Samples::default();
+        if count == 0 {
+            fixture.cache.forget_lines();
+        }
+        let most = Most { samples: 1000, may_hold: &mut |_| true };
+        let about = (&*fixture.job, &fixture.target);
+        fixture.cache.take(about, (text.as_bytes(), Format::Text), most, 10, &mut out).unwrap();
+        let keys: Vec<&[u8]> =
+            out.iter().filter(|(_, value, _)| !value.is_nan()).map(|(key, ..)| key).collect();
+        assert_eq!(keys, wanted[count..].iter().map(Vec::as_slice).collect::<Vec<_>>());
+        let over: Vec<&[u8]> =
+            out.iter().filter(|(_, value, _)| value.is_nan()).map(|(key, ..)| key).collect();
+        assert_eq!(over, wanted[..count].iter().map(Vec::as_slice).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn series_that_are_there_stay_when_rules_change() {
+    let mut fixture = Fixture::new("");
+    fixture.take("a 1\nb 1\n", 10).unwrap();
+    fixture.cache.forget_lines();
+    let (counts, samples) = fixture.take("a 2\n", 20).unwrap();
+    assert_eq!((counts.added, samples), (0, vec!["a 2 20".to_owned(), "b stale 20".to_owned()]));
+    // A target with other series at each scrape holds no more than two scrapes of it.
+    let text = |from: usize| (from..from + 100).map(|n| format!("m{n} 1\n")).collect::<String>();
+    fixture.take(&text(0), 30).unwrap();
+    let bytes = fixture.cache.bytes();
+    for at in 1..20 {
+        let (counts, samples) = fixture.take(&text(at * 100), 30 + at as i64).unwrap();
+        assert_eq!((counts.added, samples.len()), (100, 200));
+        assert!(fixture.cache.bytes() < bytes * 5 / 4, "{at}: {}", fixture.cache.bytes());
+    }
 }
 
 #[test]

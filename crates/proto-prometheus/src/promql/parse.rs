@@ -163,17 +163,17 @@ impl Reader<'_> {
             self.skip_blanks();
             let here = self.at;
             if self.takes("[") {
-                of = self.range(start, of, depth)?;
+                of = self.range((start, here), of, depth)?;
             } else if self.takes_word("offset") {
                 let offset_ms = self.signed_duration(depth)?;
                 let refusal = "offset may not be set multiple times";
-                self.shift(&mut of, here, "offset", refusal, |shift| {
+                self.shift(&mut of, start, "offset", refusal, |shift| {
                     shift.offset_ms.replace(offset_ms).is_some()
                 })?;
             } else if self.takes("@") {
                 let at = self.instant()?;
                 let refusal = "@ <timestamp> may not be set multiple times";
-                self.shift(&mut of, here, "@", refusal, |shift| shift.at.replace(at).is_some())?;
+                self.shift(&mut of, start, "@", refusal, |shift| shift.at.replace(at).is_some())?;
             } else {
                 return Ok(of);
             }
@@ -183,7 +183,7 @@ impl Reader<'_> {
     fn shift(
         &self,
         of: &mut Expression,
-        here: usize,
+        start: usize,
         modifier: &str,
         refusal: &str,
         set: impl FnOnce(&mut Shifted) -> bool,
@@ -193,22 +193,24 @@ impl Reader<'_> {
             Node::Series(selected) | Node::Range(selected, _) if is_bare => &mut selected.shift,
             Node::Subquery { shift, .. } if is_bare => shift,
             _ => {
-                return Err(Reader { at: here, ..*self }.error(format!(
+                let text = format!(
                     "{modifier} modifier must be preceded by an instant vector selector or range \
                      vector selector or a subquery"
-                )));
+                );
+                return Err(self.error_at(start, text));
             }
         };
         match set(shift) {
             false => Ok(()),
-            true => Err(Reader { at: here, ..*self }.error(refusal)),
+            true => Err(self.error_at(start, refusal)),
         }
     }
 
-    /// What stands in brackets, behind the first of them.
+    /// What stands in brackets, behind the first of them. What they follow begins at the first of
+    /// `places`, and they at the second.
     fn range(
         &mut self,
-        start: usize,
+        places: (usize, usize),
         of: Expression,
         depth: usize,
     ) -> Result<Expression, ParseError> {
@@ -225,32 +227,29 @@ impl Reader<'_> {
         if !self.takes("]") {
             return Err(self.unexpected("subquery or range", "\"]\""));
         }
-        let refuse = |text: String| Err(Reader { at: start, ..*self }.error(text));
         if is_subquery {
             if of.kind != Type::Vector {
-                return refuse(format!(
-                    "subquery is only allowed on instant vector, got {}",
-                    of.kind
-                ));
+                let text =
+                    format!("subquery is only allowed on instant vector, got {} instead", of.kind);
+                return Err(self.error_at(places.0, text));
             }
             let below = of.height;
             let shift = Shifted::default();
             let what = Node::Subquery { input: Box::new(of), range_ms, step_ms, shift };
             return self.built(what, Type::Matrix, below);
         }
+        let refuse = |text: &str| Err(self.error_at(places.1, text));
         match of.what {
-            _ if of.parentheses > 0 => {
-                refuse("ranges only allowed for vector selectors".to_owned())
-            }
+            _ if of.parentheses > 0 => refuse("ranges only allowed for vector selectors"),
             Node::Series(Selected { shift: Shifted { offset_ms: None, at: None }, selector }) => {
                 let selected = Selected { selector, shift: Shifted::default() };
                 Ok(Expression::new(Node::Range(selected, range_ms), Type::Matrix, 0))
             }
             Node::Series(Selected { shift: Shifted { offset_ms: Some(_), .. }, .. }) => {
-                refuse("no offset modifiers allowed before range".to_owned())
+                refuse("no offset modifiers allowed before range")
             }
-            Node::Series(_) => refuse("no @ modifiers allowed before range".to_owned()),
-            _ => refuse("ranges only allowed for vector selectors".to_owned()),
+            Node::Series(_) => refuse("no @ modifiers allowed before range"),
+            _ => refuse("ranges only allowed for vector selectors"),
         }
     }
 }

@@ -77,6 +77,11 @@ impl<'a> Reader<'a> {
         ParseError { line, column, reason: reason.into() }
     }
 
+    /// An error of what begins at a byte.
+    pub(crate) fn error_at(&self, start: usize, reason: impl Into<String>) -> ParseError {
+        Reader { at: start, ..*self }.error(reason)
+    }
+
     pub(crate) fn unexpected(&self, context: &str, expected: &str) -> ParseError {
         let found = self.peek().map_or("end of input".to_owned(), |c| format!("character: {c:?}"));
         let dotted = self.dotted().map_or(String::new(), |name| {

@@ -205,7 +205,7 @@ impl Reader<'_> {
         }
         self.skip_blanks();
         if self.takes("{") {
-            self.matchers(&mut selector, name)?;
+            self.matchers(start, &mut selector, name)?;
         }
         // One that any series without labels would fit asks for the whole store.
         let fits_nothing = |matcher: &Matcher| !matcher.accepts_absent;
@@ -218,9 +218,10 @@ impl Reader<'_> {
         Ok(selector)
     }
 
-    /// What stands in braces, behind the first of them.
+    /// What stands in braces, behind the first of them. The selector begins at `opens`.
     fn matchers(
         &mut self,
+        opens: usize,
         selector: &mut VectorSelector,
         mut name: Option<String>,
     ) -> Result<(), ParseError> {
@@ -242,18 +243,16 @@ impl Reader<'_> {
             self.skip_blanks();
             if is_quoted && matches!(self.peek(), Some(',' | '}')) {
                 if let Some(first) = name.replace(label.clone()) {
-                    self.at = start;
-                    return Err(self.error(twice(&first, &label)));
+                    return Err(self.error_at(opens, twice(&first, &label)));
                 }
                 selector.names.push(matcher(NAME, Test::equal(&*label), false));
                 let label_of_name = NAME.to_owned();
                 let condition = Condition { label: label_of_name, sign: "=", value: label };
                 selector.conditions.push(condition);
             } else {
-                let (matcher, condition) = self.condition(&label, CONTEXT)?;
+                let (matcher, condition) = self.condition(start, &label, CONTEXT)?;
                 if let (NAME, Some(first)) = (&*label, &name) {
-                    self.at = start;
-                    return Err(self.error(twice(first, &condition.value)));
+                    return Err(self.error_at(opens, twice(first, &condition.value)));
                 }
                 selector.conditions.push(condition);
                 match &*label {
@@ -274,14 +273,15 @@ impl Reader<'_> {
         selector: &mut VectorSelector,
         label: &str,
     ) -> Result<(), ParseError> {
-        let (matcher, condition) = self.condition(label, "label matching")?;
+        let (matcher, condition) = self.condition(self.at, label, "label matching")?;
         selector.condition(matcher, condition);
         Ok(())
     }
 
-    /// An operator and what is on its right, also as it stands there.
+    /// An operator and what is on its right, also as it stands there. All of it begins at `start`.
     fn condition(
         &mut self,
+        start: usize,
         label: &str,
         context: &str,
     ) -> Result<(Matcher, Condition), ParseError> {
@@ -292,14 +292,10 @@ impl Reader<'_> {
             return Err(self.unexpected(context, "label matching operator"));
         };
         self.skip_blanks();
-        let start = self.at;
         let value = self.quoted(context, "string")?;
         let test = match is_regex {
             false => Test::equal(value.as_str()),
-            true => anchored(&value).map_err(|reason| {
-                self.at = start;
-                self.error(reason)
-            })?,
+            true => anchored(&value).map_err(|reason| self.error_at(start, reason))?,
         };
         let matcher = matcher(label, test, negated);
         Ok((matcher, Condition { label: label.to_owned(), sign, value }))

@@ -345,7 +345,10 @@ pub(crate) static ROUTES: &[Route] = &[
         Right::Administer,
         Target::Prometheus(Prometheus::Snapshot),
     ),
+    row(GET, PROMETHEUS, Right::Public, Target::Prometheus(Prometheus::Graph)),
     row(GET, "/prometheus/graph", Right::Public, Target::Prometheus(Prometheus::Graph)),
+    row(GET, "/prometheus/-/healthy", Right::Public, Target::Healthy),
+    row(GET, "/prometheus/-/ready", Right::Public, Target::Ready),
     row(CHANGE, "/prometheus/-/reload", Right::Administer, Target::Prometheus(Prometheus::Reload)),
     row(
         GET,
@@ -512,7 +515,9 @@ pub(crate) fn find_prometheus(
     path: &str,
     query: &str,
 ) -> Result<&'static Route, NoRoute> {
-    match find(method, &format!("/prometheus{path}"), query) {
+    // The page itself is at the root, to which its other addresses lead.
+    let there = if path == "/" { path.to_owned() } else { format!("{PROMETHEUS}{path}") };
+    match find(method, &there, query) {
         Err(NoRoute::Unknown) => find(method, path, query),
         found => found,
     }

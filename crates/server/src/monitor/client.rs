@@ -13,7 +13,7 @@ use flate2::read::MultiGzDecoder;
 use foliot_monitor::{Client, Tls};
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
-use hyper::client::conn::http1::{SendRequest, handshake};
+use hyper::client::conn::http1::{Builder, SendRequest};
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode, Uri};
 use hyper_util::rt::TokioIo;
@@ -30,6 +30,10 @@ const REDIRECTS_MAX: usize = 10;
 
 /// Bytes that are unpacked before the account of memory is asked again.
 const CHUNK_BYTES: usize = 64 << 10;
+
+/// Bytes of an answer that are read at once. What a connection reads into it keeps until the next
+/// scrape, and each target has one: hyper's own measure, 400 KiB, is as much as its series take.
+const READ_BYTES_MAX: usize = 32 << 10;
 
 const AGENT: &str = concat!("Foliot/", env!("CARGO_PKG_VERSION"));
 
@@ -221,7 +225,8 @@ impl Caller {
         let socket = TcpStream::connect((host.as_str(), port)).await.map_err(other)?;
         socket.set_nodelay(true).map_err(other)?;
         if !is_tls {
-            let (sender, connection) = handshake(TokioIo::new(socket)).await.map_err(other)?;
+            let opened = asking().handshake(TokioIo::new(socket)).await;
+            let (sender, connection) = opened.map_err(other)?;
             tokio::spawn(connection);
             return Ok(sender);
         }
@@ -229,10 +234,18 @@ impl Caller {
         let name = self.client.tls.server_name.clone().unwrap_or(host);
         let name = rustls::pki_types::ServerName::try_from(name).map_err(other)?;
         let socket = TlsConnector::from(config).connect(name, socket).await.map_err(other)?;
-        let (sender, connection) = handshake(TokioIo::new(socket)).await.map_err(other)?;
+        let opened = asking().handshake(TokioIo::new(socket)).await;
+        let (sender, connection) = opened.map_err(other)?;
         tokio::spawn(connection);
         Ok(sender)
     }
+}
+
+/// How connections are opened.
+fn asking() -> Builder {
+    let mut builder = Builder::new();
+    builder.max_buf_size(READ_BYTES_MAX);
+    builder
 }
 
 /// Host and port of a URL, as they stand.

@@ -149,7 +149,9 @@ impl Scraper {
         self.report.push(is_up, seconds, &taken.counts, at_ms, &mut self.samples);
         // What the store refuses is counted and logged where that happens.
         let kept = self.store().await;
-        self.samples.clear();
+        // Of many targets few are scraped at a time: what the others keep room for is memory that
+        // nobody uses.
+        self.samples = Samples::default();
         let dropped = taken.counts.exemplars.saturating_sub(kept);
         self.shared.metrics.exemplars_dropped.add(dropped);
         self.tell(&taken, at_ms, seconds);

@@ -108,7 +108,8 @@ impl Reader<'_> {
         }
         let expect = |wanted: Type, got: &Expression, of: &str| match got.kind == wanted {
             true => Ok(()),
-            false => Err(self.error(format!("expected type {wanted} in {of}, got {}", got.kind))),
+            false => Err(self
+                .error_at(got.opens, format!("expected type {wanted} in {of}, got {}", got.kind))),
         };
         let below = arguments.iter().map(|argument| argument.height).max().unwrap_or(0);
         let none = || Expression::new(Node::Number(0.0), Type::Scalar, 0);
@@ -131,7 +132,7 @@ impl Reader<'_> {
     ) -> Result<(), ParseError> {
         match self.dialect {
             Dialect::Experimental { .. } => Ok(()),
-            Dialect::Plain => Err(Reader { at: start, ..*self }.error(refusal)),
+            Dialect::Plain => Err(self.error_at(start, refusal)),
         }
     }
 
@@ -182,10 +183,11 @@ impl Reader<'_> {
         for (index, argument) in arguments.iter().enumerate() {
             let wanted = function.arguments.get(index).or(function.arguments.last());
             if let Some(wanted) = wanted.filter(|wanted| **wanted != argument.kind) {
-                return Err(self.error(format!(
+                let text = format!(
                     "expected type {wanted} in call to function {name:?}, got {}",
                     argument.kind
-                )));
+                );
+                return Err(self.error_at(argument.opens, text));
             }
         }
         if let ("info", Some(facts)) = (name, arguments.get(1))

@@ -59,7 +59,8 @@ impl Reader<'_> {
                 self.at = start;
                 return Ok(left);
             }
-            let (operator, matching) = self.modifiers(sign, operator)?;
+            let places = (left.opens, start);
+            let (operator, matching) = self.modifiers(places, sign, operator)?;
             let right_min = if operator == POWER { rank } else { rank + 1 };
             let right = self.binary(right_min, depth)?;
             left = self.joined(start, sign, left, right, operator, matching)?;
@@ -81,9 +82,10 @@ impl Reader<'_> {
         Some(found)
     }
 
-    /// `bool`, and how series meet.
+    /// `bool`, and how series meet. The operation and its operator begin at `places`.
     fn modifiers(
         &mut self,
+        places: (usize, usize),
         sign: &str,
         operator: Operator,
     ) -> Result<(Operator, Option<Meeting>), ParseError> {
@@ -91,7 +93,8 @@ impl Reader<'_> {
         let operator = match operator {
             Operator::Compare { comparison, .. } => Operator::Compare { comparison, is_told },
             _ if is_told => {
-                return Err(self.error("bool modifier can only be used on comparison operators"));
+                let text = "bool modifier can only be used on comparison operators";
+                return Err(self.error_at(places.1, text));
             }
             operator => operator,
         };
@@ -107,7 +110,6 @@ impl Reader<'_> {
         };
         let fill = Fill::default();
         let mut meeting = Meeting { by, many: Many::None, include: Vec::new(), fill };
-        let start = self.at;
         for (word, many) in [("group_left", Many::Left), ("group_right", Many::Right)] {
             if !self.takes_word(word) {
                 continue;
@@ -121,14 +123,14 @@ impl Reader<'_> {
         if meeting.many != Many::None {
             let is_set = matches!(operator, Operator::And | Operator::Or | Operator::Unless);
             if is_set {
-                self.at = start;
-                return Err(self.error(format!("no grouping allowed for {sign:?} operation")));
+                let text = format!("no grouping allowed for {sign:?} operation");
+                return Err(self.error_at(places.0, text));
             }
             if let Labels::Only(names) = &meeting.by
                 && let Some(name) = meeting.include.iter().find(|name| names.contains(name))
             {
                 let text = format!("label {name:?} must not occur in ON and GROUP clause at once");
-                return Err(self.error(text));
+                return Err(self.error_at(places.1, text));
             }
         }
         meeting.fill = self.fill(sign, operator)?.unwrap_or_default();
@@ -159,7 +161,7 @@ impl Reader<'_> {
             self.needs_experimental(start, refusal.to_owned())?;
             if matches!(operator, Operator::And | Operator::Or | Operator::Unless) {
                 let text = format!("filling in missing series not allowed for {sign:?} operation");
-                return Err(Reader { at: start, ..*self }.error(text));
+                return Err(self.error_at(start, text));
             }
             let value = self.fill_value()?;
             let (many, one) = sides;
@@ -204,28 +206,32 @@ impl Reader<'_> {
         operator: Operator,
         matching: Option<Meeting>,
     ) -> Result<Expression, ParseError> {
-        let refuse = |text: String| Err(Reader { at: start, ..*self }.error(text));
         let is_set = matches!(operator, Operator::And | Operator::Or | Operator::Unless);
         let kinds = [left.kind, right.kind];
-        if kinds.iter().any(|kind| !matches!(kind, Type::Scalar | Type::Vector)) {
+        let is_operand = |of: &&Expression| matches!(of.kind, Type::Scalar | Type::Vector);
+        if let Some(wrong) = [&left, &right].into_iter().find(|of| !is_operand(of)) {
             let text = "binary expression must contain only scalar and instant vector types";
-            return refuse(text.to_owned());
+            return Err(self.error_at(wrong.opens, text));
         }
         let has_scalar = kinds.contains(&Type::Scalar);
+        // A list without labels says nothing.
+        let matching = matching.filter(|meeting| !has_scalar || meeting.says_something());
         if has_scalar && matching.is_some() {
-            return refuse("vector matching only allowed between instant vectors".to_owned());
+            let text = "vector matching only allowed between instant vectors";
+            return Err(self.error_at(left.opens, text));
         }
         if has_scalar && is_set {
-            return refuse(format!(
-                "set operator {sign:?} not allowed in binary scalar expression"
-            ));
+            let text = format!("set operator {sign:?} not allowed in binary scalar expression");
+            return Err(self.error_at(left.opens, text));
         }
         let are_scalars = kinds == [Type::Scalar; 2];
         if are_scalars && matches!(operator, Operator::Trim { .. }) {
-            return refuse(format!("operator {sign:?} not allowed for scalar operations"));
+            let text = format!("operator {sign:?} not allowed for scalar operations");
+            return Err(self.error_at(start, text));
         }
         if are_scalars && matches!(operator, Operator::Compare { is_told: false, .. }) {
-            return refuse("comparisons between scalars must use BOOL modifier".to_owned());
+            let text = "comparisons between scalars must use BOOL modifier";
+            return Err(self.error_at(start, text));
         }
         let (below, place) = (left.height.max(right.height), left.opens);
         let kind = if are_scalars { Type::Scalar } else { Type::Vector };

@@ -53,11 +53,11 @@ fn what_is_no_selector_is_refused_by_its_place() {
         ("up{a='b'", "1:9: parse error: unexpected end of input in label matching, expected \",\" or \"}\"".to_owned()),
         ("up{\na b}", "2:3: parse error: unexpected character: 'b' in label matching, expected label matching operator".to_owned()),
         ("up{a='b", "1:6: parse error: unterminated quoted string".to_owned()),
-        ("up{__name__='b'}", "1:4: parse error: metric name must not be set twice: \"up\" or \"b\"".to_owned()),
+        ("up{__name__='b'}", "1:1: parse error: metric name must not be set twice: \"up\" or \"b\"".to_owned()),
     ] {
         assert_eq!(refusal(text), wanted, "{text}");
     }
-    assert!(refusal("up{a=~'('}").starts_with("1:7: parse error: invalid regular expression"));
+    assert!(refusal("up{a=~'('}").starts_with("1:4: parse error: invalid regular expression"));
     for text in ["up{a='\\x6'}", "up{a='\\xff'}", "up{a='\\400'}", "up{a='\\ud800'}", "up{a='\\é'}"]
     {
         assert!(Expression::parse(text).is_err(), "{text}");
@@ -168,6 +168,122 @@ fn what_is_no_expression_is_refused_in_words() {
     ] {
         let error = refusal(text);
         assert!(error.contains(word), "{text}: {error}");
+    }
+}
+
+/// What the parser of Prometheus 3.16 says of the same texts (`promql/parser`), place and words.
+#[test]
+fn what_is_of_a_wrong_type_is_refused_where_prometheus_does() {
+    for (text, wanted) in [
+        (
+            "abs(1)",
+            "1:5: parse error: expected type instant vector in call to function \"abs\", got scalar",
+        ),
+        (
+            " sum( (rate(a)) )",
+            "1:13: parse error: expected type range vector in call to function \"rate\", got instant vector",
+        ),
+        (
+            "sum(a[5m])",
+            "1:5: parse error: expected type instant vector in aggregation expression, got range vector",
+        ),
+        (
+            "quantile(a, b)",
+            "1:10: parse error: expected type scalar in aggregation parameter, got instant vector",
+        ),
+        (
+            "count_values(1, a)",
+            "1:14: parse error: expected type string in aggregation parameter, got scalar",
+        ),
+        (
+            "label_replace(a, 1, \"b\", \"c\", \"d\")",
+            "1:18: parse error: expected type string in call to function \"label_replace\", got scalar",
+        ),
+        (
+            "clamp(a, b, 1)",
+            "1:10: parse error: expected type scalar in call to function \"clamp\", got instant vector",
+        ),
+        (
+            "round(a, \"x\")",
+            "1:10: parse error: expected type scalar in call to function \"round\", got string",
+        ),
+        (
+            "sum_over_time(rate(a[5m]))",
+            "1:15: parse error: expected type range vector in call to function \"sum_over_time\", got instant vector",
+        ),
+        (
+            "predict_linear(a[5m], b)",
+            "1:23: parse error: expected type scalar in call to function \"predict_linear\", got instant vector",
+        ),
+        ("rate(a[5m], 1)", "1:1: parse error: expected 1 argument(s) in call to \"rate\", got 2"),
+        (
+            "round(a, 1, 2)",
+            "1:1: parse error: expected at most 2 argument(s) in call to \"round\", got 3",
+        ),
+        (
+            "label_join(a, \"b\")",
+            "1:1: parse error: expected at least 3 argument(s) in call to \"label_join\", got 2",
+        ),
+        (
+            "topk(a)",
+            "1:1: parse error: wrong number of arguments for aggregate expression provided, expected 2, got 1",
+        ),
+        (
+            "(a[5m]) + 1",
+            "1:1: parse error: binary expression must contain only scalar and instant vector types",
+        ),
+        (
+            "rate(a[5m]) + b[5m]",
+            "1:15: parse error: binary expression must contain only scalar and instant vector types",
+        ),
+        (
+            "a > bool \"x\"",
+            "1:10: parse error: binary expression must contain only scalar and instant vector types",
+        ),
+        (
+            "-(a[5m])",
+            "1:1: parse error: unary expression only allowed on expressions of type scalar or instant vector, got \"range vector\"",
+        ),
+        (
+            "x * (a and 1)",
+            "1:6: parse error: set operator \"and\" not allowed in binary scalar expression",
+        ),
+        ("a + bool b", "1:3: parse error: bool modifier can only be used on comparison operators"),
+        ("x + (1 > 2)", "1:8: parse error: comparisons between scalars must use BOOL modifier"),
+        ("a == on(b) 1", "1:1: parse error: vector matching only allowed between instant vectors"),
+        ("a or on(x) group_left b", "1:1: parse error: no grouping allowed for \"or\" operation"),
+        (
+            "a / on(x) group_left(x) b",
+            "1:3: parse error: label \"x\" must not occur in ON and GROUP clause at once",
+        ),
+        ("rate(a[5m])[5m]", "1:12: parse error: ranges only allowed for vector selectors"),
+        ("a offset 5m [5m]", "1:13: parse error: no offset modifiers allowed before range"),
+        ("a @ 1 [5m]", "1:7: parse error: no @ modifiers allowed before range"),
+        (
+            "x + 1[5m:1m]",
+            "1:5: parse error: subquery is only allowed on instant vector, got scalar instead",
+        ),
+        ("x + a offset 5m offset 5m", "1:5: parse error: offset may not be set multiple times"),
+        ("x + a @ 1 @ 2", "1:5: parse error: @ <timestamp> may not be set multiple times"),
+        (
+            "x + sum(a) offset 5m",
+            "1:5: parse error: offset modifier must be preceded by an instant vector selector or range vector selector or a subquery",
+        ),
+        ("nosuch(a)", "1:1: parse error: unknown function with name \"nosuch\""),
+        (
+            "x + {b=\"\"}",
+            "1:5: parse error: vector selector must contain at least one non-empty matcher",
+        ),
+        (
+            "x + a{b=\"c\",__name__=\"d\"}",
+            "1:5: parse error: metric name must not be set twice: \"a\" or \"d\"",
+        ),
+    ] {
+        assert_eq!(refusal(text), wanted, "{text}");
+    }
+    // Lists without labels ask for nothing.
+    for text in ["a + on() 1", "1 + ignoring() 2"] {
+        assert!(Expression::parse(text).is_ok(), "{text}");
     }
 }
 

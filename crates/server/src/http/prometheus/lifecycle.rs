@@ -22,7 +22,11 @@ pub(super) fn answer(shared: &Shared, endpoint: Endpoint, call: &Call) -> Result
         }
         Endpoint::Reload => reload(shared),
         Endpoint::Snapshot => {
-            let text = "snapshots are not made here: foliot backup copies the store while it runs";
+            let text = format!(
+                "snapshots are not made over HTTP: `foliot backup --data-dir {} DIR` copies the \
+                 store while it runs, into a new directory under DIR",
+                shared.config.data_dir.display()
+            );
             Err(refuse(&Failure::new(StatusCode::SERVICE_UNAVAILABLE, text)))
         }
         // Merges do that.
