@@ -93,6 +93,7 @@ from prometheus_api_client import PrometheusConnect
 
 asked = PrometheusConnect(url=prometheus, disable_ssl=True)
 assert asked.check_prometheus_connection()
+assert PrometheusConnect(url=url + "/prometheus", disable_ssl=True).check_prometheus_connection()
 assert "moved_total" in asked.all_metrics(params={"start": "1700000000", "end": "1700003600"})
 assert asked.get_label_values("host", params={"start": "1700000000", "end": "1700003600"}) == ["a"]
 at = lambda seconds: datetime.fromtimestamp(seconds, timezone.utc)
