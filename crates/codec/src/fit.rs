@@ -29,6 +29,24 @@ const PATCH_SCAN: usize = 32;
 /// Values looked at to guess the middle of the frame.
 const PROBES: usize = 9;
 
+/// What an entropy coder of bytes tells from another.
+#[derive(Clone, Copy)]
+struct Symbol {
+    /// Bits of it.
+    width: u32,
+    /// Frames begin at multiples of this.
+    multiple: i64,
+}
+
+/// Pairs of digits, and bytes.
+const SYMBOLS: [Symbol; 2] = [Symbol { width: 4, multiple: 8 }, Symbol { width: 8, multiple: 64 }];
+
+/// Bits of a patch, about: a place and high bits, a byte each, behind the entropy coder.
+const PATCH_BITS: usize = 14;
+
+/// What the coder's table takes for each symbol that occurs, shared by the blocks of a page.
+const TABLE_BITS: usize = 4;
+
 /// How to pack a run of integers, and what that costs.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Fit<T> {
@@ -59,6 +77,41 @@ impl<T: Lane> Fit<T> {
     pub(crate) fn from_zero(values: &[T]) -> Self {
         let high = values.iter().copied().max().unwrap_or_default();
         Self { width: bit_length(high.unsigned()), ..Self::default() }
+    }
+
+    /// A frame of whole symbols, hexadecimal digits or bytes, if an entropy coder that takes bytes
+    /// makes less of them than of this frame's bits. `origin` lies below each of the values.
+    ///
+    /// Frames of other blocks begin at the same multiples, so that equal values are equal symbols.
+    pub(crate) fn in_symbols(self, values: &[T], origin: i64) -> Self {
+        if self.width == 0 || values.len() < PATCH_COUNT_MIN {
+            return self;
+        }
+        let symbols = SYMBOLS.into_iter().map(|symbol| Self::of_symbols(values, origin, symbol));
+        let best = symbols.min_by_key(|fit| fit.cost_bits).unwrap_or(self);
+        match best.cost_bits < self.cost_bits {
+            true => best,
+            false => self,
+        }
+    }
+
+    fn of_symbols(values: &[T], origin: i64, symbol: Symbol) -> Self {
+        let Symbol { width, multiple } = symbol;
+        let range = 1 << width;
+        let lowest = probe(values).into().wrapping_add(origin).wrapping_sub((range - multiple) / 2);
+        let base = lowest.div_euclid(multiple).wrapping_mul(multiple).wrapping_sub(origin);
+        let base = T::cut(base);
+        let mut counts = [0u32; 256];
+        let mut patches = 0;
+        for value in values {
+            let distance = value.minus(base);
+            patches += usize::from(distance.shifted(width) != T::default());
+            let symbol = distance.low() as usize & (range as usize - 1);
+            counts.get_mut(symbol).into_iter().for_each(|count| *count += 1);
+        }
+        let cost_bits =
+            Self::cost(0, patches) + entropy_bits(&counts, values.len()) + PATCH_BITS * patches;
+        Self { base, cost_bits, shift: 0, width, patches }
     }
 
     fn whole(values: &[T]) -> Self {
@@ -189,6 +242,17 @@ fn read_patches(bytes: &mut &[u8], width: u32, out: &mut [i64]) -> Result<(), Co
         rest = after;
     }
     Ok(())
+}
+
+/// Bits of `len` symbols that occur so many times each, by their entropy (C. E. Shannon, 1948).
+fn entropy_bits(counts: &[u32; 256], len: usize) -> usize {
+    let log = |count: usize| count as f64 * (count as f64).log2();
+    let (mut sum, mut distinct) = (0.0, 0);
+    for &count in counts.iter().filter(|&&count| count > 0) {
+        sum += log(count as usize);
+        distinct += 1;
+    }
+    (log(len) - sum) as usize + TABLE_BITS * distinct
 }
 
 /// Number of bits that `value` needs; none for zero.

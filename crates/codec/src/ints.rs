@@ -76,6 +76,15 @@ pub(crate) struct IntsScratch {
     run_lengths: Vec<i64>,
     run_values: Vec<i64>,
     run_narrow: Narrow,
+    /// Whether an entropy coder follows.
+    is_packed_later: bool,
+}
+
+impl IntsScratch {
+    /// For bytes that an entropy coder takes.
+    pub(crate) fn for_packing() -> Self {
+        Self { is_packed_later: true, ..Self::default() }
+    }
 }
 
 #[derive(Clone, Debug, Default)]
@@ -102,8 +111,8 @@ pub(crate) fn encode_narrow(
     out: &mut Vec<u8>,
 ) -> Layout {
     let start = out.len();
-    let layout = encode_plain(values, narrow, scratch, out);
-    let plain_len = out.len() - start;
+    let (layout, plain_bits) = encode_plain(values, narrow, scratch, out);
+    let plain_len = plain_bits / 8;
     // A run costs a length and a value: about two bytes at the very least.
     if plain_len < 8 {
         return layout;
@@ -138,38 +147,42 @@ fn encode_plain(
     narrow: &Narrow,
     scratch: &mut IntsScratch,
     out: &mut Vec<u8>,
-) -> Layout {
+) -> (Layout, usize) {
+    let start = out.len();
     let &[first, ref rest @ ..] = values else {
         put_i64(out, 0);
-        return Layout::Constant;
+        return (Layout::Constant, 8 * (out.len() - start));
     };
     let step = rest.first().map_or(0, |second| second.wrapping_sub(first));
     if values.iter().zip(rest).all(|(before, after)| after.wrapping_sub(*before) == step) {
         put_i64(out, first);
-        if step == 0 {
-            return Layout::Constant;
-        }
-        put_i64(out, step);
-        return Layout::Linear;
+        let layout = match step {
+            0 => Layout::Constant,
+            _ => {
+                put_i64(out, step);
+                Layout::Linear
+            }
+        };
+        return (layout, 8 * (out.len() - start));
     }
-    let IntsScratch { narrow_lane, wide_lane, .. } = scratch;
-    let start = out.len();
+    let IntsScratch { narrow_lane, wide_lane, is_packed_later, .. } = scratch;
     let (layout, bits) = match narrow.get() {
-        Some((first, offsets)) => encode_lane(offsets, first, narrow_lane, out),
-        None => encode_lane(values, 0, wide_lane, out),
+        Some((first, offsets)) => encode_lane(offsets, first, narrow_lane, *is_packed_later, out),
+        None => encode_lane(values, 0, wide_lane, *is_packed_later, out),
     };
     if bits > 5 * values.len() && write_dictionary(values, start, wide_lane, out) {
-        return Layout::Dictionary;
+        return (Layout::Dictionary, 8 * (out.len() - start));
     }
-    layout
+    (layout, bits)
 }
 
 /// Appends values, each of which lies `offset` above what the lane says, in the cheapest of the
-/// layouts that need a frame. Also tells the size in bits.
+/// layouts that need a frame. Also tells the size in bits, behind an entropy coder if one follows.
 fn encode_lane<T: Lane>(
     values: &[T],
     offset: i64,
     scratch: &mut LaneScratch<T>,
+    is_packed_later: bool,
     out: &mut Vec<u8>,
 ) -> (Layout, usize) {
     let (layout, slope) = cheapest(values, offset, scratch);
@@ -177,7 +190,12 @@ fn encode_lane<T: Lane>(
     let start = out.len();
     terms.clear();
     append_terms(layout, values, 0..values.len(), slope, terms);
-    let fit = Fit::of(terms, folded);
+    let mut fit = Fit::of(terms, folded);
+    if is_packed_later {
+        // Frames begin at values themselves, the others at differences.
+        let origin = if layout == Layout::Frame { offset } else { 0 };
+        fit = fit.in_symbols(terms, origin);
+    }
     let first = offset.wrapping_add(values.first().copied().unwrap_or_default().into());
     match layout {
         Layout::Frame => put_i64(out, offset.wrapping_add(fit.base.into())),
@@ -198,8 +216,13 @@ fn encode_lane<T: Lane>(
             terms.iter_mut().take(2).for_each(|unused| *unused = fit.base);
         }
     }
+    let head_bits = 8 * (out.len() - start);
     fit.write(terms, lows, out);
-    (layout, 8 * (out.len() - start))
+    let bits = match is_packed_later {
+        true => head_bits + fit.cost_bits,
+        false => 8 * (out.len() - start),
+    };
+    (layout, bits)
 }
 
 /// The cheapest of the layouts that need a frame, judged by some or all of the values, and the
@@ -361,7 +384,7 @@ fn encode_runs(values: &[i64], scratch: &mut IntsScratch, out: &mut Vec<u8>) {
     out.push(0);
     let mut narrow = std::mem::take(&mut scratch.run_narrow);
     narrow.fill(&firsts);
-    let layout = encode_plain(&firsts, &narrow, scratch, out);
+    let (layout, _) = encode_plain(&firsts, &narrow, scratch, out);
     scratch.run_narrow = narrow;
     if let Some(code) = out.get_mut(at) {
         *code = layout as u8;

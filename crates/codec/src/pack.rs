@@ -4,25 +4,54 @@
 //! for by a fifth and more, and of index entries, which resemble each other.
 
 use crate::CodecError;
+use std::fmt;
+use zstd::bulk::Compressor;
+use zstd::zstd_safe::CParameter;
 
 /// How hard packing tries: higher levels gain less than a hundredth on blocks.
-const LEVEL: i32 = 3;
+const LEVEL: i32 = 1;
 
-/// Appends `bytes` packed to `out`; false, and nothing appended, when that would not be shorter.
-pub fn pack(bytes: &[u8], out: &mut Vec<u8>) -> bool {
-    match zstd::bulk::compress(bytes, LEVEL) {
-        Ok(packed) if packed.len() < bytes.len() => {
-            out.extend_from_slice(&packed);
-            true
-        }
-        _ => false,
+/// Bytes that must repeat to be pointed back to. A pointer takes more than four digits' symbols.
+const REPEATED_MIN: u32 = 6;
+
+/// Packs pages. Its memory, some hundred kilobytes, is kept from page to page.
+pub struct Packer(Option<Compressor<'static>>);
+
+impl fmt::Debug for Packer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Packer")
     }
 }
 
-/// What [`pack`] made `packed` of, which was `len` bytes long.
+impl Default for Packer {
+    fn default() -> Self {
+        let made = Compressor::new(LEVEL).and_then(|mut compressor| {
+            compressor.set_parameter(CParameter::MinMatch(REPEATED_MIN))?;
+            Ok(compressor)
+        });
+        Self(made.ok())
+    }
+}
+
+impl Packer {
+    /// Appends `bytes` packed to `out`; false, and nothing appended, when that would not be
+    /// shorter.
+    pub fn pack(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> bool {
+        let packed = self.0.as_mut().and_then(|compressor| compressor.compress(bytes).ok());
+        match packed {
+            Some(packed) if packed.len() < bytes.len() => {
+                out.extend_from_slice(&packed);
+                true
+            }
+            _ => false,
+        }
+    }
+}
+
+/// What a [`Packer`] made `packed` of, which was `len` bytes long.
 ///
 /// # Errors
-/// When the bytes are not what [`pack`] wrote for so many bytes.
+/// When the bytes are not what a [`Packer`] wrote for so many bytes.
 pub fn unpack(packed: &[u8], len: usize) -> Result<Vec<u8>, CodecError> {
     let bytes = zstd::bulk::decompress(packed, len);
     let bytes = bytes.map_err(|_| CodecError::Invalid("packed page"))?;
@@ -40,7 +69,7 @@ mod tests {
     fn what_goes_in_comes_out() {
         let bytes: Vec<u8> = (0..30_000u32).map(|i| (i * i % 23) as u8).collect();
         let mut packed = vec![7];
-        assert!(pack(&bytes, &mut packed));
+        assert!(Packer::default().pack(&bytes, &mut packed));
         assert!(packed.len() < bytes.len() / 2);
         assert_eq!(unpack(&packed[1..], bytes.len()).unwrap(), bytes);
         assert!(unpack(&packed[1..], bytes.len() - 1).is_err());
@@ -58,6 +87,6 @@ mod tests {
         };
         let bytes: Vec<u8> = (0..10_000).map(|_| next()).collect();
         let mut packed = Vec::new();
-        assert!(!pack(&bytes, &mut packed) && packed.is_empty());
+        assert!(!Packer::default().pack(&bytes, &mut packed) && packed.is_empty());
     }
 }

@@ -66,6 +66,10 @@ impl Block {
     }
 
     pub(crate) fn encode(&self) -> (Vec<u8>, Summary) {
+        self.encode_with(&mut Scratch::default())
+    }
+
+    pub(crate) fn encode_with(&self, scratch: &mut Scratch) -> (Vec<u8>, Summary) {
         let values = BlockValues {
             kinds: Each::Every(&self.kinds),
             scales: Each::Every(&self.scales),
@@ -73,7 +77,7 @@ impl Block {
             bytes: &self.bytes,
         };
         let mut out = Vec::new();
-        let summary = encode_values(&values, &mut Scratch::default(), &mut out);
+        let summary = encode_values(&values, scratch, &mut out);
         (out, summary)
     }
 }
@@ -103,6 +107,10 @@ pub(crate) fn check(cells: &[Cell]) -> usize {
         assert_eq!(found, expected, "value {index} of {}", cells.len());
     }
     check_rewrite(&bytes, &expected);
+    let (symbols, same) = Block::of(cells).encode_with(&mut Scratch::for_packing());
+    decode_values(&symbols, cells.len(), &mut decoded).unwrap();
+    assert_eq!(outputs(&decoded, cells.len()), expected, "for packing");
+    check_summary(&expected, &same);
     let uniform = expected.windows(2).all(|pair| pair[0].0 == pair[1].0);
     assert_eq!(decoded.kind.is_some(), uniform && !cells.is_empty());
     check_summary(&expected, &summary);
@@ -392,4 +400,41 @@ proptest! {
     ) {
         decode_anything(&[&[head], &*small, &*bytes].concat(), count);
     }
+}
+
+/// Whole numbers that walk like loads of processors, a block of them.
+fn walk(random: &mut u64) -> Vec<Cell> {
+    let mut next = || {
+        *random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        *random >> 40
+    };
+    let mut value = (next() % 100) as i64;
+    // Four coins fall nearly as a normal distribution does.
+    let mut step = move || i64::from((next() % 16).count_ones()) - 2;
+    let walked = std::iter::repeat_with(move || {
+        value += step();
+        Cell::Integer(value)
+    });
+    walked.take(360).collect()
+}
+
+#[test]
+fn walks_are_packed_to_what_their_steps_tell() {
+    let mut random = 7;
+    let (mut bits, mut symbols, mut scratch) = (Vec::new(), Vec::new(), Scratch::for_packing());
+    for _ in 0..80 {
+        let block = Block::of(&walk(&mut random));
+        bits.extend(block.encode().0);
+        symbols.extend(block.encode_with(&mut scratch).0);
+    }
+    let packed = |bytes: &[u8]| {
+        let mut out = Vec::new();
+        assert!(Packer::default().pack(bytes, &mut out));
+        out.len()
+    };
+    // Four coins tell 2.03 bits: 1, 4, 6, 4 and 1 of 16 ways.
+    let least = 80 * 360 * 203 / 800;
+    let (bits, symbols) = (packed(&bits), packed(&symbols));
+    assert!(symbols < least * 110 / 100, "{symbols} bytes, {least} at least");
+    assert!(symbols < bits * 85 / 100, "{symbols} bytes, {bits} of bits");
 }

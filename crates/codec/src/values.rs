@@ -98,6 +98,14 @@ pub struct Scratch {
     floats: Vec<f64>,
 }
 
+impl Scratch {
+    /// For blocks whose bytes are packed later ([`crate::Packer`]): they then take fewer bytes, and
+    /// more before.
+    pub fn for_packing() -> Self {
+        Self { ints: IntsScratch::for_packing(), ..Self::default() }
+    }
+}
+
 /// Appends the values of a block, at most [`BLOCK_SAMPLES_MAX`], and says what it saw of them.
 ///
 /// Floats come back bit for bit, whether they came in as decimals or not; the scale of a decimal

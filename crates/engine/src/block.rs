@@ -62,6 +62,11 @@ pub(crate) struct Builder {
 }
 
 impl Builder {
+    /// One whose blocks go to pages that are packed.
+    pub(crate) fn for_packing() -> Self {
+        Self { scratch: Scratch::for_packing(), ..Self::default() }
+    }
+
     pub(crate) fn clear(&mut self) {
         self.columns.clear();
     }

@@ -77,6 +77,13 @@ pub(crate) const DAMAGES_KEPT_MAX: usize = 100;
 /// Logical bytes after which a page of a part's index is closed: about a hundred full blocks.
 pub(crate) const INDEX_PAGE_BYTES: usize = 4096;
 
+/// Bytes of sections that are put into order before they go into a final part: with ten fields of
+/// a measurement, one of them is read from its own six pages in seventy.
+pub(crate) const BAY_BYTES_MAX: usize = 2 << 20;
+
+/// Blocks of a bay, for those of few samples: about two megabytes of what is known of them.
+pub(crate) const BAY_BLOCKS_MAX: usize = 16 << 10;
+
 /// Entries of a part's directory that are read together: a quarter of a KiB, and what memory holds
 /// of the directory is a sixty-fourth of it.
 pub(crate) const DIRECTORY_GROUP_PAGES: usize = 16;
@@ -119,6 +126,9 @@ pub(crate) const AUDIT_TEXT_BYTES_MAX: usize = 4096;
 
 /// Parts that are merged at once, at most: with more the cursors would take tens of megabytes.
 pub(crate) const MERGE_PARTS_MAX: usize = 64;
+
+/// Final parts that are merged at once, at most: a cursor on one holds a bay.
+pub(crate) const MERGE_FINALS_MAX: usize = 16;
 
 /// Merges that a sample goes through, at most, while a store only grows: with the flush, every
 /// sample is written three times after the wal.

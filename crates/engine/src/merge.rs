@@ -7,7 +7,8 @@
 //! and deleted ones go.
 //!
 //! Memory: for each part a cursor (an index page, an entry, four pages of the file) and at most a
-//! decoded block, about 200 KiB; nothing grows with series or samples but the directory.
+//! decoded block, about 200 KiB, and 2 MiB more for each final part; nothing grows with series or
+//! samples but the directory.
 
 use crate::block::{Block, Builder};
 use crate::columns::Columns;
@@ -60,7 +61,10 @@ impl Merger {
             piece: Columns::default(),
             open: Columns::default(),
             open_ranks: Vec::new(),
-            builder: Builder::default(),
+            builder: match is_final {
+                true => Builder::for_packing(),
+                false => Builder::default(),
+            },
             bytes: Vec::new(),
             times_ns: Vec::new(),
             cells: Cells::default(),

@@ -371,27 +371,33 @@ impl PagedReader {
     }
 }
 
-/// The few pages that a reader from front to back needs at a time. Two, because what it reads may
-/// point back.
-#[derive(Default)]
+/// The few pages that a reader from front to back needs at a time, the newest first.
 pub(crate) struct Pages {
-    newest: Option<(u64, PageBytes)>,
-    before: Option<(u64, PageBytes)>,
+    held: Vec<(u64, PageBytes)>,
+    max: usize,
 }
 
 impl Pages {
+    /// Keeps up to `max` pages.
+    pub(crate) fn keeping(max: usize) -> Self {
+        Self { held: Vec::new(), max: max.max(1) }
+    }
+
     fn get(
         &mut self,
         page: u64,
         load: impl FnOnce() -> Result<PageBytes, Error>,
     ) -> Result<PageBytes, Error> {
-        let is_it = |held: &Option<(u64, PageBytes)>| held.as_ref().is_some_and(|h| h.0 == page);
-        if !is_it(&self.newest) {
-            std::mem::swap(&mut self.newest, &mut self.before);
-            if !is_it(&self.newest) {
-                self.newest = Some((page, load()?));
+        let place = match self.held.iter().position(|held| held.0 == page) {
+            Some(place) => place,
+            None => {
+                let loaded = load()?;
+                self.held.truncate(self.max - 1);
+                self.held.push((page, loaded));
+                self.held.len() - 1
             }
-        }
-        Ok(self.newest.as_ref().map(|(_, bytes)| bytes.clone()).unwrap_or_default())
+        };
+        self.held.get_mut(..=place).into_iter().for_each(|held| held.rotate_right(1));
+        Ok(self.held.first().map(|(_, bytes)| bytes.clone()).unwrap_or_default())
     }
 }

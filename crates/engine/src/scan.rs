@@ -1,9 +1,10 @@
 //! Scans: the samples of one series, from everywhere, in time order, each time once.
 //!
 //! What holds samples of the series is cut into *pieces*: blocks of parts, sealed blocks, streams,
-//! late samples. Each piece has a rank: pieces written later have higher ones. Pieces whose times
-//! do not overlap are decoded one after the other; those that do are decoded together and merged,
-//! and at equal times the highest rank wins.
+//! late samples. Each piece has a rank: pieces written later have higher ones. As long as a piece
+//! is alone it is read as it lies; where it overlaps others, up to the first end of those that
+//! begin together, their samples are put in order one by one, and at equal times the highest rank
+//! wins.
 
 use crate::block::{Block, Decoder};
 use crate::columns::Columns;
@@ -23,6 +24,10 @@ use std::sync::Arc;
 /// again while they are put in order.
 const MERGED_SAMPLE_BYTES: usize = 48;
 
+/// Pieces that are merged up to the first end among them. Each is decoded once more for its rest,
+/// which for many costs more than putting all of their samples in order.
+const MERGED_BY_STRETCHES_MAX: usize = 8;
+
 enum Source {
     Part(Arc<Part>, BlockPlace),
     /// A block some of whose samples were deleted: those in these ranges.
@@ -35,6 +40,7 @@ enum Source {
 }
 
 struct Piece {
+    /// The first and the last time of what was not read yet.
     range: TimeRange,
     rank: u32,
     source: Source,
@@ -287,12 +293,13 @@ impl Scan {
         if !is_alone || !is_next || !self.range.covers(&piece.range) {
             return None;
         }
-        let (count, summary) = match &piece.source {
-            Source::Part(_, place) => (place.count, &place.summary),
-            Source::Sealed(block) => (block.count, &block.summary),
+        let (range, count, summary) = match &piece.source {
+            Source::Part(_, place) => (place.range, place.count, &place.summary),
+            Source::Sealed(block) => (block.range, block.count, &block.summary),
             Source::Masked(..) | Source::Steady(_) | Source::Columns(_) => return None,
         };
-        Some(Peek { range: piece.range, count, summary })
+        let is_whole = range == piece.range;
+        is_whole.then_some(Peek { range, count, summary })
     }
 
     /// Passes over the block that [`Scan::peek`] showed.
@@ -314,7 +321,7 @@ impl Scan {
         out: &mut Samples,
     ) -> Result<(), Error> {
         self.range.start_ns = piece.range.end_ns;
-        self.read(piece, out)
+        self.read(piece, i64::MAX, out)
     }
 
     /// Bytes that [`Scan::next`] takes, or has taken, to merge blocks that overlap, by estimate;
@@ -354,21 +361,49 @@ impl Scan {
                 return Ok(true);
             }
             let Some(piece) = self.pieces.pop() else { return Ok(false) };
-            let is_alone = match self.pieces.last() {
-                Some(next) => next.range.start_ns > piece.range.end_ns,
-                None => true,
-            };
-            match is_alone {
-                true => {
+            match self.alone_until(&piece) {
+                Some(until_ns) => {
                     let before = out.len();
-                    self.read(piece, out)?;
+                    self.read(piece, until_ns, out)?;
                     if out.len() > before {
                         return Ok(true);
                     }
                 }
-                false => self.merge(piece)?,
+                None => self.merge(piece)?,
             }
         }
+    }
+
+    /// Up to which time nothing overlaps a piece that was taken off; nothing if another begins
+    /// together with it.
+    fn alone_until(&self, piece: &Piece) -> Option<i64> {
+        match self.pieces.last() {
+            None => Some(i64::MAX),
+            Some(next) if next.range.start_ns > piece.range.start_ns => {
+                Some(next.range.start_ns - 1)
+            }
+            Some(_) => None,
+        }
+    }
+
+    /// What is read of a piece up to `until_ns`.
+    fn up_to(&self, piece: &Piece, until_ns: i64) -> TimeRange {
+        self.range.intersect(&TimeRange::new(piece.range.start_ns, until_ns))
+    }
+
+    /// Puts a piece back that was read up to `until_ns`, if something is left of it.
+    fn put_back(&mut self, mut piece: Piece, until_ns: i64) {
+        if piece.range.end_ns <= until_ns {
+            if !matches!(piece.source, Source::Columns(_) | Source::Steady(_)) {
+                self.reads.now.blocks_read += 1;
+                self.reads.now.bytes_read += piece.source.size().1;
+            }
+            return;
+        }
+        piece.range.start_ns = until_ns + 1;
+        let is_after = |other: &Piece| other.range.start_ns > piece.range.start_ns;
+        let place = self.pieces.partition_point(is_after);
+        self.pieces.insert(place, piece);
     }
 
     /// Puts the next samples in place of what `run` holds; false at the end. Runs are those of
@@ -386,25 +421,30 @@ impl Scan {
                 return Ok(true);
             }
             let Some(piece) = self.pieces.pop() else { return Ok(false) };
-            let is_alone =
-                self.pieces.last().is_none_or(|next| next.range.start_ns > piece.range.end_ns);
-            if is_alone && matches!(piece.source, Source::Part(..) | Source::Sealed(_)) {
-                self.reads.now.blocks_read += 1;
-                self.reads.now.bytes_read += piece.source.size().1;
-            }
-            match piece.source {
-                _ if !is_alone => self.merge(piece)?,
+            let Some(until_ns) = self.alone_until(&piece) else {
+                self.merge(piece)?;
+                continue;
+            };
+            let range = self.up_to(&piece, until_ns);
+            match &piece.source {
                 Source::Part(part, place) => {
-                    let Self { range, buffer, reads, .. } = self;
-                    reads.paged(|| part.read_run(&place, *range, buffer, run))?;
+                    let Self { buffer, reads, .. } = self;
+                    reads.paged(|| part.read_run(place, range, buffer, run))?;
+                    self.put_back(piece, until_ns);
                 }
                 Source::Sealed(block) => {
                     let (times, values, count) = (block.times(), block.values(), block.count);
-                    run.decode(times, values, count as usize, self.range)
+                    run.decode(times, values, count as usize, range)
                         .map_err(|reason| Error::Invalid(format!("sealed block: {reason}")))?;
+                    self.put_back(piece, until_ns);
                 }
-                Source::Steady(steady) => run.take_steady(&steady, self.range),
-                Source::Masked(..) | Source::Columns(_) => self.read(piece, run.samples())?,
+                Source::Steady(steady) => {
+                    run.take_steady(steady, range);
+                    self.put_back(piece, until_ns);
+                }
+                Source::Masked(..) | Source::Columns(_) => {
+                    self.read(piece, until_ns, run.samples())?;
+                }
             }
             if !run.is_empty() {
                 return Ok(true);
@@ -412,42 +452,54 @@ impl Scan {
         }
     }
 
-    /// Appends a whole piece to `out`, or leaves it in `merged` to be handed out in turn.
-    fn read(&mut self, piece: Piece, out: &mut Samples) -> Result<(), Error> {
-        if !matches!(piece.source, Source::Columns(_) | Source::Steady(_)) {
-            self.reads.now.blocks_read += 1;
-            self.reads.now.bytes_read += piece.source.size().1;
+    /// Appends what a piece has up to `until_ns` to `out`, or leaves it in `merged` to be handed
+    /// out in turn; puts the rest back.
+    fn read(&mut self, piece: Piece, until_ns: i64, out: &mut Samples) -> Result<(), Error> {
+        let range = self.up_to(&piece, until_ns);
+        match &piece.source {
+            Source::Columns(columns) => {
+                let mut merged = std::mem::take(&mut self.merged);
+                merged.clear();
+                merged.append(columns, columns.indices(range));
+                self.merged = merged;
+                self.merged_at = 0;
+            }
+            Source::Steady(steady) => {
+                let mut columns = steady.columns();
+                let indices = columns.indices(range);
+                columns.truncate(indices.end);
+                self.merged = columns;
+                self.merged_at = indices.start;
+            }
+            _ => self.read_block(&piece.source, range, out)?,
         }
-        match piece.source {
+        self.put_back(piece, until_ns);
+        Ok(())
+    }
+
+    /// Appends what a block has in `range` to `out`.
+    fn read_block(
+        &mut self,
+        source: &Source,
+        range: TimeRange,
+        out: &mut Samples,
+    ) -> Result<(), Error> {
+        let Self { decoder, buffer, reads, .. } = self;
+        match source {
             Source::Part(part, place) => {
-                let Self { range, decoder, buffer, reads, .. } = self;
-                reads.paged(|| part.read(&place, *range, decoder, buffer, out))
+                reads.paged(|| part.read(place, range, decoder, buffer, out))
             }
             Source::Masked(part, place, hidden) => {
                 let mut all = Samples::default();
-                let Self { range, decoder, buffer, reads, .. } = self;
-                reads.paged(|| part.read(&place, *range, decoder, buffer, &mut all))?;
-                append_visible(&all, &hidden, out);
+                reads.paged(|| part.read(place, range, decoder, buffer, &mut all))?;
+                append_visible(&all, hidden, out);
                 Ok(())
             }
-            Source::Sealed(block) => self.read_sealed(&block, out),
-            Source::Steady(steady) => {
-                self.hand_out(steady.columns());
-                Ok(())
-            }
-            Source::Columns(columns) => {
-                self.hand_out(columns);
-                Ok(())
-            }
+            Source::Sealed(block) => decoder
+                .decode(block.times(), block.values(), block.count as usize, range, out)
+                .map_err(|reason| Error::Invalid(format!("sealed block: {reason}"))),
+            Source::Steady(_) | Source::Columns(_) => Ok(()),
         }
-    }
-
-    /// Leaves columns in `merged`, to be handed out in turn.
-    fn hand_out(&mut self, columns: Columns) {
-        let indices = columns.indices(self.range);
-        self.merged_at = indices.start;
-        self.merged = columns;
-        self.cut_merged(indices.end);
     }
 
     /// Reads everything: the number of samples, and the bytes that they take, by their shares of
@@ -475,45 +527,40 @@ impl Scan {
         }
     }
 
-    fn read_sealed(&mut self, block: &Block, out: &mut Samples) -> Result<(), Error> {
-        let count = block.count as usize;
-        self.decoder
-            .decode(block.times(), block.values(), count, self.range, out)
-            .map_err(|reason| Error::Invalid(format!("sealed block: {reason}")))
-    }
-
-    fn cut_merged(&mut self, end: usize) {
-        self.merged.times_ns.truncate(end);
-        self.merged.kind_scales.truncate(end);
-        self.merged.bits.truncate(end);
-    }
-
-    /// Merges `piece` and all that overlap it, directly or through others, into `merged`.
+    /// Merges `piece` and others that begin with it into `merged`, up to the first of their ends,
+    /// and what overlaps them until then; where many do, all that overlap one another.
     fn merge(&mut self, piece: Piece) -> Result<(), Error> {
-        let mut end_ns = piece.range.end_ns;
+        let (start_ns, mut until_ns) = (piece.range.start_ns, piece.range.end_ns);
+        for next in self.pieces.iter().rev().take_while(|next| next.range.start_ns == start_ns) {
+            until_ns = until_ns.min(next.range.end_ns);
+        }
         let mut together = vec![piece];
-        while let Some(next) = self.pieces.pop_if(|next| next.range.start_ns <= end_ns) {
-            end_ns = end_ns.max(next.range.end_ns);
+        while let Some(next) = self.pieces.pop_if(|next| next.range.start_ns <= until_ns) {
             together.push(next);
+            if together.len() > MERGED_BY_STRETCHES_MAX {
+                let ends = together.iter().map(|piece| piece.range.end_ns);
+                until_ns = ends.fold(until_ns, i64::max);
+            }
         }
         together.sort_by_key(|piece| piece.rank);
         let mut merged = std::mem::take(&mut self.merged);
         merged.clear();
         let mut samples = std::mem::take(&mut self.samples);
-        let range = self.range;
-        let add = |merged: &mut Columns, columns: &Columns| {
-            merged.append(columns, columns.indices(range));
-        };
         for piece in together {
+            let range = self.up_to(&piece, until_ns);
             match &piece.source {
-                Source::Columns(columns) => add(&mut merged, columns),
-                Source::Steady(steady) => add(&mut merged, &steady.columns()),
-                _ => {
+                Source::Columns(columns) => merged.append(columns, columns.indices(range)),
+                Source::Steady(steady) => {
+                    let columns = steady.columns();
+                    merged.append(&columns, columns.indices(range));
+                }
+                block => {
                     samples.clear();
-                    self.read(piece, &mut samples)?;
+                    self.read_block(block, range, &mut samples)?;
                     merged.extend(&samples);
                 }
             }
+            self.put_back(piece, until_ns);
         }
         merged.sort_newest_wins();
         self.samples = samples;

@@ -251,6 +251,7 @@ fn a_flipped_bit_in_a_final_part_is_found() {
     for round in 0..4 {
         flush(&engine, round * 2000, round * 2000 + 2000);
     }
+    engine.flush().unwrap();
     engine.merge_all().unwrap();
     drop(engine);
     let path = parts(&disk)[0].clone();
@@ -280,4 +281,49 @@ fn a_store_that_closes_begins_no_work_and_calls_that_no_failure() {
     assert_eq!(disk.list(Path::new(DIR)).unwrap(), files);
     drop(engine);
     assert_eq!(count(&open(&disk)), [30; 3]);
+}
+
+#[test]
+fn one_field_of_many_sources_is_read_from_pages_of_its_own() {
+    const HOSTS: i64 = 300;
+    const STEPS: i64 = 100;
+    let disk = SimDisk::new(3);
+    let engine = open(&disk);
+    // Sixteen bits that nothing makes fewer.
+    let value = |host: i64, step: i64, field: i64| {
+        let mixed =
+            ((host * STEPS + step) * 10 + field + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15_u64 as i64);
+        (mixed as u64 >> 48) as i64
+    };
+    let line = |(host, step): (i64, i64)| Line {
+        key: format!("m host=h{host:03}"),
+        time_ns: START + step * SECOND,
+        fields: (0..10).map(|f| (format!("f{f}"), Owned::Integer(value(host, step, f)))).collect(),
+    };
+    let lines = (0..HOSTS).flat_map(|host| (0..STEPS).map(move |step| (host, step)));
+    let (commit, _) = write(&engine, 0, &lines.map(line).collect::<Vec<_>>());
+    engine.wait(commit.unwrap(), Ack::Os).unwrap();
+    engine.merge_all().unwrap();
+    drop(engine);
+
+    // Pages that are read for the first `fields` fields, and whether all was there.
+    let pages = |fields: i64| {
+        let engine = open(&disk);
+        let snapshot = engine.snapshot();
+        let before = engine.stats().cache_misses;
+        let sids = snapshot.select(&selector(0, "m"), TimeRange::ALL).unwrap();
+        assert_eq!(sids.iter().count() as i64, HOSTS * 10);
+        for (number, sid) in (0..).zip(sids) {
+            let (host, field) = (number / 10, number % 10);
+            if field < fields {
+                let samples = read(&snapshot, sid, TimeRange::ALL);
+                let wanted = (0..STEPS)
+                    .map(|step| (START + step * SECOND, Owned::Integer(value(host, step, field))));
+                assert_eq!(samples, wanted.collect::<Vec<_>>());
+            }
+        }
+        engine.stats().cache_misses - before
+    };
+    let (one, all) = (pages(1), pages(10));
+    assert!(2 * one < all, "{one} pages of one field, {all} of all");
 }

@@ -4,6 +4,7 @@ use super::parity::{self, Parity};
 use super::{layout, page_checksum};
 use crate::error::Error;
 use crate::limits::{FILE_PAGE_BYTES, PARITY_WIDTH_MAX};
+use foliot_codec::Packer;
 use foliot_disk::{AppendFile, Disk};
 use std::path::{Path, PathBuf};
 
@@ -15,8 +16,8 @@ pub(crate) struct PagedWriter {
     page: u64,
     buffer: Vec<u8>,
     out: Vec<u8>,
-    /// Whether pages are packed.
-    packs: bool,
+    /// What packs pages, in a file whose pages are packed.
+    packer: Option<Packer>,
     /// Lengths of the stored pages.
     lens: Vec<u32>,
     parity: Parity,
@@ -34,7 +35,7 @@ impl PagedWriter {
             page: 0,
             buffer,
             out: Vec::new(),
-            packs: false,
+            packer: None,
             lens: Vec::new(),
             parity: Parity::default(),
         })
@@ -42,7 +43,7 @@ impl PagedWriter {
 
     /// The same writer, packing pages.
     pub(crate) fn packed(self) -> Self {
-        Self { packs: true, ..self }
+        Self { packer: Some(Packer::default()), ..self }
     }
 
     /// The logical position of the next byte.
@@ -71,8 +72,11 @@ impl PagedWriter {
         let at = self.out.len();
         // The first page says what the file is to whoever looks at its bytes.
         let is_first = self.page == 0;
-        if is_first || !self.packs || !foliot_codec::pack(&self.buffer, &mut self.out) {
-            self.out.truncate(at);
+        let is_packed = match &mut self.packer {
+            Some(packer) if !is_first => packer.pack(&self.buffer, &mut self.out),
+            _ => false,
+        };
+        if !is_packed {
             self.out.extend_from_slice(&self.buffer);
         }
         let stored = self.out.get(at..).unwrap_or_default();

@@ -2,13 +2,23 @@
 
 use super::reader::{BlockPlace, Entries, Part};
 use crate::error::Error;
-use crate::limits::{ENTRY_BLOCKS_MAX, LEVEL_FINAL};
+use crate::limits::{BAY_BYTES_MAX, ENTRY_BLOCKS_MAX, FILE_PAGE_BYTES, LEVEL_FINAL};
 use crate::paged::Pages;
 use foliot_model::TimeRange;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Blocks of a part in the order of its index. Memory: an index page, an entry, a few pages.
+/// Pages that hold the index page being read, which may lie on two.
+const INDEX_PAGES: usize = 2;
+
+/// Pages that hold what the index points to while it is read: it may point back.
+const SECTION_PAGES: usize = 2;
+
+/// The same in a final part, where it points to places all over a bay.
+const BAY_PAGES: usize = BAY_BYTES_MAX / FILE_PAGE_BYTES + 4;
+
+/// Blocks of a part in the order of its index. Memory: an index page, an entry, a few pages, and of
+/// a final part a bay.
 pub(crate) struct Cursor {
     part: Arc<Part>,
     /// The index page being read, and where in it.
@@ -35,6 +45,10 @@ impl Cursor {
 
     /// A cursor before the part's first index page, to be moved by [`Cursor::skip_page`].
     pub(crate) fn before(part: Arc<Part>) -> Self {
+        let section_pages = match part.entry.level >= LEVEL_FINAL {
+            true => BAY_PAGES,
+            false => SECTION_PAGES,
+        };
         Self {
             part,
             index: Vec::new(),
@@ -44,8 +58,8 @@ impl Cursor {
             sid_before: None,
             blocks: VecDeque::with_capacity(ENTRY_BLOCKS_MAX as usize),
             sid: None,
-            index_pages: Pages::default(),
-            section_pages: Pages::default(),
+            index_pages: Pages::keeping(INDEX_PAGES),
+            section_pages: Pages::keeping(section_pages),
         }
     }
 

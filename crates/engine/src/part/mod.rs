@@ -1,5 +1,6 @@
 //! Parts: immutable files of blocks. Format, writer, reader.
 
+mod bay;
 mod cursor;
 mod directory;
 pub(crate) mod format;

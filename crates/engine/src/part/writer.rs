@@ -1,5 +1,6 @@
 //! Writing a part: series ascending by id, blocks of a series ascending in time.
 
+use super::bay::Bay;
 use super::format::{FOOTER_LEN, Footer, HEADER_LEN, Header};
 use super::labels::LabelPage;
 use crate::error::Error;
@@ -31,7 +32,7 @@ pub(crate) struct BlockRef<'b> {
 }
 
 /// A part under construction. Memory: one index page and one entry, 16 bytes for each page closed,
-/// and the times remembered.
+/// and the times remembered, or a bay of a final part.
 pub(crate) struct PartWriter {
     paged: PagedWriter,
     /// The open index page, without its base.
@@ -50,6 +51,8 @@ pub(crate) struct PartWriter {
     /// The id of the entry before in the page.
     sid_before: u32,
     times: Times,
+    /// What is not written yet, in a final part.
+    bay: Option<Bay>,
     /// What the series of the open page are called, in a final part.
     labels: Option<LabelPage>,
     series: u64,
@@ -114,6 +117,7 @@ impl PartWriter {
             entry_at: 0,
             sid_before: 0,
             times: Times::default(),
+            bay: header.is_final().then(Bay::default),
             labels: header.is_final().then(LabelPage::default),
             series: 0,
             blocks: 0,
@@ -135,50 +139,94 @@ impl PartWriter {
     }
 
     /// Says what the series of the blocks that follow is called. Final parts only.
-    pub(crate) fn name(&mut self, identity: Option<&Identity>) -> Result<(), Error> {
-        self.end_entry()?;
-        if let Some(labels) = &mut self.labels {
-            labels.name(identity);
+    pub(crate) fn name(&mut self, identity: Option<Identity>) {
+        if let Some(bay) = &mut self.bay {
+            bay.name(identity);
         }
-        Ok(())
     }
 
     /// Adds a block of series `sid`. Ids ascend from call to call, and times while the id stays.
     pub(crate) fn push(&mut self, sid: u32, block: BlockRef<'_>) -> Result<(), Error> {
-        let is_same = self.entry_blocks > 0 && self.entry_sid == sid;
-        if !is_same || self.entry_blocks == ENTRY_BLOCKS_MAX {
-            debug_assert!(self.entry_blocks == 0 || sid >= self.entry_sid, "ids ascend");
-            self.end_entry()?;
-            self.entry_sid = sid;
-            self.entry_end_ns = 0;
-            self.entry_at = self.page_base;
-            self.series += u64::from(!is_same);
+        if let Some(bay) = &mut self.bay {
+            bay.push(sid, block);
+            return match bay.is_full() {
+                true => self.unload(),
+                false => Ok(()),
+            };
         }
-        self.push_block(block)
+        self.begin_entry(sid)?;
+        let times = self.put_times(block.times)?;
+        let values = self.put_section(block.values)?;
+        self.enter(block.range, block.count, (times, values), block.summary);
+        Ok(())
     }
 
-    fn push_block(&mut self, block: BlockRef<'_>) -> Result<(), Error> {
-        let TimeRange { start_ns, end_ns } = block.range;
+    /// Writes what is in the bay.
+    fn unload(&mut self) -> Result<(), Error> {
+        let Some(bay) = self.bay.take() else { return Ok(()) };
+        let times = bay.times().map(|times| self.put_section(times));
+        let times = times.collect::<Result<Vec<_>, _>>()?;
+        let mut values = vec![Section::default(); bay.blocks.len()];
+        for (number, bytes) in bay.values() {
+            let section = self.put_section(bytes)?;
+            values.get_mut(number).into_iter().for_each(|place| *place = section);
+        }
+        for (block, values) in bay.blocks.iter().zip(values) {
+            let Some(tenant) = bay.tenants.get(block.tenant as usize) else { continue };
+            let times = times.get(block.times as usize).copied().unwrap_or_default();
+            if self.begin_entry(tenant.sid)?
+                && let Some(labels) = &mut self.labels
+            {
+                labels.name(tenant.identity.as_ref());
+            }
+            self.enter(block.range, block.count, (times, values), &block.summary);
+        }
+        self.bay = Some(bay.emptied());
+        Ok(())
+    }
+
+    /// Makes sure that the open entry is one of series `sid` with room for a block; whether it is
+    /// the first of that series.
+    fn begin_entry(&mut self, sid: u32) -> Result<bool, Error> {
+        let is_same = self.entry_blocks > 0 && self.entry_sid == sid;
+        if is_same && self.entry_blocks < ENTRY_BLOCKS_MAX {
+            return Ok(false);
+        }
+        debug_assert!(self.entry_blocks == 0 || sid >= self.entry_sid, "ids ascend");
+        self.end_entry()?;
+        self.entry_sid = sid;
+        self.entry_end_ns = 0;
+        self.entry_at = self.page_base;
+        self.series += u64::from(!is_same);
+        Ok(!is_same)
+    }
+
+    /// Adds a block whose sections are written to the open entry.
+    fn enter(
+        &mut self,
+        range: TimeRange,
+        count: u16,
+        (times, values): (Section, Section),
+        summary: &Summary,
+    ) {
+        let TimeRange { start_ns, end_ns } = range;
         debug_assert!(self.entry_blocks == 0 || start_ns > self.entry_end_ns, "times ascend");
-        put_u64(&mut self.entry, u64::from(block.count));
+        put_u64(&mut self.entry, u64::from(count));
         put_i64(&mut self.entry, start_ns.wrapping_sub(self.entry_end_ns));
         put_u64(&mut self.entry, end_ns.wrapping_sub(start_ns) as u64);
-        let times = self.put_times(block.times)?;
         self.put_place(times);
         if times.at == self.entry_at {
             self.entry_at += u64::from(times.len);
         }
-        let values = self.put_section(block.values)?;
         self.put_place(values);
         self.entry_at = values.at + u64::from(values.len);
-        block.summary.encode(&mut self.entry);
+        summary.encode(&mut self.entry);
         self.entry_end_ns = end_ns;
         self.entry_blocks += 1;
         self.blocks += 1;
-        self.samples += u64::from(block.count);
+        self.samples += u64::from(count);
         self.range.start_ns = self.range.start_ns.min(start_ns);
         self.range.end_ns = self.range.end_ns.max(end_ns);
-        Ok(())
     }
 
     fn put_times(&mut self, times: &[u8]) -> Result<Section, Error> {
@@ -260,6 +308,7 @@ impl PartWriter {
 
     /// Ends the part and syncs it.
     pub(crate) fn finish(mut self) -> Result<Written, Error> {
+        self.unload()?;
         self.end_entry()?;
         self.end_page()?;
         let directory_at = self.paged.position();

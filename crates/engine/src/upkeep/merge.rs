@@ -26,7 +26,7 @@ use crate::error::Error;
 use crate::filenames::{self, Named};
 use crate::files::Made;
 use crate::floors::Floors;
-use crate::limits::{LEVEL_FINAL, MERGE_PARTS_MAX, MERGE_SMALL_BYTES_MAX};
+use crate::limits::{LEVEL_FINAL, MERGE_FINALS_MAX, MERGE_PARTS_MAX, MERGE_SMALL_BYTES_MAX};
 use crate::manifest::PartEntry;
 use crate::merge::Merger;
 use crate::part::format::Header;
@@ -71,7 +71,12 @@ pub(crate) struct Merge {
 impl Merge {
     /// A merge of as many of `parts` as one merge takes, the oldest first.
     pub(super) fn new(parts: &[Arc<Part>], level: u8) -> Self {
-        let inputs = parts.iter().take(MERGE_PARTS_MAX).cloned().collect();
+        let mut finals = 0;
+        let is_within = |part: &&Arc<Part>| {
+            finals += usize::from(is_final(part));
+            finals <= MERGE_FINALS_MAX
+        };
+        let inputs = parts.iter().take(MERGE_PARTS_MAX).take_while(is_within).cloned().collect();
         Self { inputs, level, slices: vec![TimeRange::ALL] }
     }
 }
@@ -244,7 +249,7 @@ impl Upkeep {
         };
         while let Some(sid) = merger.sid() {
             if is_final {
-                writer.name(names.identity(sid)?.as_ref())?;
+                writer.name(names.identity(sid)?);
             }
             merger.merge(sid, writer, &mut hide)?;
             series += 1;
