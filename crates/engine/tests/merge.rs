@@ -303,6 +303,7 @@ fn one_field_of_many_sources_is_read_from_pages_of_its_own() {
     let lines = (0..HOSTS).flat_map(|host| (0..STEPS).map(move |step| (host, step)));
     let (commit, _) = write(&engine, 0, &lines.map(line).collect::<Vec<_>>());
     engine.wait(commit.unwrap(), Ack::Os).unwrap();
+    engine.flush().unwrap();
     engine.merge_all().unwrap();
     drop(engine);
 
