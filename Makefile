@@ -44,6 +44,7 @@ deny:            ## licences, advisories and sources of all dependencies
 bench:           ## the gates of docs/performance.md, what small requests take, then each room's hot loops
 	$(CARGO) build --release --locked -p foliot
 	tools/gates
+	$(CARGO) build --profile counted --locked -p foliot
 	tools/instructions
 	tools/bench
 

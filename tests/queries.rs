@@ -160,6 +160,18 @@ fn only_small_questions_about_memory_are_answered_where_they_are_asked() {
 }
 
 #[test]
+fn without_time_to_be_brief_every_question_gets_a_place() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &["--set", "limits.query_brief=0s"]);
+    fill(&server, 2, 10);
+    let answer = server.get("/query?db=default&q=SELECT%20count(v)%20FROM%20big").text();
+    assert!(answer.contains(",20]"), "{answer}");
+    let figures = ["foliot_queries_brief_total", "foliot_queries_total"];
+    assert_eq!(figures.map(|name| server.metric(name)), [0.0, 1.0]);
+    server.stop();
+}
+
+#[test]
 fn a_client_that_leaves_cancels_its_query() {
     let dir = Scratch::new();
     let server =

@@ -135,7 +135,7 @@ impl Epochs {
 
     /// Series of all epochs.
     pub(crate) fn series(&self) -> u64 {
-        self.series_closed() + self.current.counts().series
+        self.series_closed() + self.current.series()
     }
 
     /// Series of closed epochs.

@@ -48,6 +48,8 @@ pub(crate) struct Speller {
     pairs: HashMap<u32, Label, Spread>,
     columns: HashMap<u32, (Arc<str>, Arc<str>), Spread>,
     last_source: Option<(u32, Labels)>,
+    /// Whether more series will be spelled, which may share what these are called.
+    pub(crate) shares: bool,
     /// The names of the labels that are spelled; nothing: all.
     only: Option<Vec<u32>>,
 }
@@ -69,7 +71,9 @@ impl Speller {
                 let measurement: Arc<str> =
                     names.symbol(SymbolKind::Measurement, measurement).into();
                 let field: Arc<str> = names.symbol(SymbolKind::Field, field).into();
-                self.columns.insert(column, (measurement.clone(), field.clone()));
+                if self.shares {
+                    self.columns.insert(column, (measurement.clone(), field.clone()));
+                }
                 (measurement, field)
             }
         };
@@ -103,7 +107,9 @@ impl Speller {
         let name = names.symbol(SymbolKind::LabelName, name).into();
         let value = names.symbol(SymbolKind::LabelValue, value).into();
         let label = Label { name, value };
-        self.pairs.insert(pair, label.clone());
+        if self.shares {
+            self.pairs.insert(pair, label.clone());
+        }
         Some(label)
     }
 }

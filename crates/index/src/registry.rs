@@ -440,6 +440,7 @@ impl Registry {
     }
 
     fn spell(&self, sids: &[u32], mut speller: Speller, each: &mut dyn FnMut(u32, Identity)) {
+        speller.shares = sids.len() > 1;
         let mut spelled = Vec::with_capacity(sids.len().min(SPELLED_AT_ONCE));
         for sids in sids.chunks(SPELLED_AT_ONCE) {
             {
@@ -532,6 +533,11 @@ impl Registry {
             lookup_entries: lookup.entries(),
             memory_bytes,
         }
+    }
+
+    /// How many series there are.
+    pub fn series(&self) -> u64 {
+        self.names.read().series_len().into()
     }
 
     /// Memory held in bytes by structure, reckoned from capacities.

@@ -79,7 +79,7 @@ impl Decoder {
         let syntaxes = [crate::LINE_SYNTAX.id, crate::TICKTOCK_LINE_SYNTAX.id];
         debug_assert!(syntaxes.contains(&batch.syntax().id));
         debug_assert!(batch.bytes().len() < Span::SCRATCH as usize, "spans reach 2 GiB far");
-        self.shapes.clear();
+        self.shapes.begin();
         let room = rejects.len() + REJECTS_MAX;
         let now_ns = settings.precision.cut(settings.now_ns);
         let settings = Settings { now_ns, ..settings };
@@ -157,13 +157,14 @@ impl Decoder {
                 Some(known) => known,
                 None => {
                     let name = cursor.field_name()?;
-                    let new = self.shapes.learn(cursor.bytes, node, name);
+                    let new = self.shapes.learn(node, slice(cursor.bytes, name));
                     self.shapes.step_to(new)
                 }
             };
             node = step.node;
-            cursor.field = step.name;
-            cursor.at += step.name.length as usize + 1;
+            let name_end = cursor.at + step.length as usize;
+            cursor.field = Span::new(cursor.at, name_end);
+            cursor.at = name_end + 1;
             let cell = cursor.value(batch)?;
             match step.role {
                 Role::Push => batch.push_cell(cell),

@@ -128,7 +128,7 @@ impl std::fmt::Debug for View<'_> {
 impl View<'_> {
     /// The key of a fact about this namespace.
     pub(crate) fn key(&self, rest: &str) -> String {
-        format!("{:08x}/{rest}", self.namespace)
+        key_in(self.namespace, &[rest])
     }
 
     /// The number of a name that was not given up for another.
@@ -250,5 +250,28 @@ impl Answer {
             self.body = format!("{function}({})", self.body);
         }
         self
+    }
+}
+
+/// A key of the catalog: a namespace in eight hexadecimal digits, a slash, and the parts behind it.
+/// Joined by hand, because every question asks for several.
+pub(crate) fn key_in(namespace: NamespaceId, parts: &[&str]) -> String {
+    let mut key = String::with_capacity(9 + parts.iter().map(|part| part.len()).sum::<usize>());
+    let digits = (0..8).rev().map(|place| (namespace >> (4 * place)) & 0xf);
+    key.extend(digits.filter_map(|digit| char::from_digit(digit, 16)));
+    key.push('/');
+    parts.iter().for_each(|part| key.push_str(part));
+    key
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_those_that_are_on_disks_already() {
+        for namespace in [0, 1, 0xab, 0x1234_5678, u32::MAX] {
+            assert_eq!(key_in(namespace, &["tagk/", "é"]), format!("{namespace:08x}/tagk/é"));
+        }
     }
 }

@@ -52,6 +52,7 @@ impl<'a> Fields<'a> {
     }
 
     /// The next field; nothing at the message's end.
+    #[inline]
     pub(crate) fn next(&mut self) -> Result<Option<Field>, Malformed> {
         if self.at >= self.end {
             return Ok(None);
@@ -72,16 +73,29 @@ impl<'a> Fields<'a> {
                 self.at = self.skip(4)?;
                 Value::Fixed32
             }
-            _ => return Err(Malformed(format!("wire type {wire_type} at byte {start}"))),
+            _ => return Err(of_no_type(wire_type, start)),
         };
         if number == 0 {
-            return Err(Malformed(format!("field number 0 at byte {start}")));
+            return Err(of_no_number(start));
         }
         Ok(Some(Field { number, start, value }))
     }
 
     /// A varint of at most ten bytes; bits beyond 64 are lost, as everywhere.
+    #[inline]
     pub(crate) fn varint(&mut self) -> Result<u64, Malformed> {
+        match self.bytes.get(self.at) {
+            // Tags and most lengths have one byte, and a sample has a hundred of them.
+            Some(&byte) if byte < 0x80 && self.at < self.end => {
+                self.at += 1;
+                Ok(byte.into())
+            }
+            _ => self.any_varint(),
+        }
+    }
+
+    #[inline(never)]
+    fn any_varint(&mut self) -> Result<u64, Malformed> {
         let mut value = 0;
         for shift in (0..70).step_by(7) {
             let [byte] = self.array()?;
@@ -100,14 +114,26 @@ impl<'a> Fields<'a> {
         array.ok_or_else(|| self.cut())
     }
 
+    #[inline]
     fn skip(&self, length: usize) -> Result<usize, Malformed> {
         let end = self.at.checked_add(length).filter(|end| *end <= self.end);
         end.ok_or_else(|| self.cut())
     }
 
+    #[cold]
     fn cut(&self) -> Malformed {
         Malformed(format!("a field is longer than its message at byte {}", self.at))
     }
+}
+
+#[cold]
+fn of_no_type(wire_type: u8, start: usize) -> Malformed {
+    Malformed(format!("wire type {wire_type} at byte {start}"))
+}
+
+#[cold]
+fn of_no_number(start: usize) -> Malformed {
+    Malformed(format!("field number 0 at byte {start}"))
 }
 
 impl Field {

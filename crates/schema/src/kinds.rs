@@ -322,7 +322,16 @@ struct Walk<'w, 'b> {
     batch: &'w Batch<'b>,
     manner: Manner,
     known: HashMap<(&'w [u8], u32), Columns>,
-    last: Option<(&'w [u8], u32, Columns)>,
+    last: Option<Last<'w>>,
+}
+
+/// What the row before was of. It is known for later rows once another one has come: most batches
+/// are of one measurement and shape, and a small one is read before a table would be made.
+struct Last<'w> {
+    measurement: &'w [u8],
+    shape: u32,
+    columns: Columns,
+    is_known: bool,
 }
 
 impl<'w, 'b> Walk<'w, 'b> {
@@ -333,23 +342,26 @@ impl<'w, 'b> Walk<'w, 'b> {
     /// A row's measurement, as it is written, and the kinds of its fields.
     fn columns(&mut self, row: &Row) -> Result<(&'w [u8], Columns), Error> {
         let line_key = self.batch.slice(row.key_tail);
-        if let Some((measurement, shape, columns)) = &self.last
+        if let Some(Last { measurement, shape, columns, .. }) = &self.last
             && *shape == row.shape
             && begins_with(line_key, measurement)
         {
             return Ok((measurement, columns.clone()));
         }
-        let measurement = raw_measurement(line_key);
-        let columns = match self.known.get(&(measurement, row.shape)) {
-            Some(columns) => columns.clone(),
+        if let Some(last) = self.last.take().filter(|last| !last.is_known) {
+            self.known.insert((last.measurement, last.shape), last.columns);
+        }
+        let (measurement, shape) = (raw_measurement(line_key), row.shape);
+        let known = self.known.get(&(measurement, shape)).cloned();
+        let is_known = known.is_some();
+        let columns = match known {
+            Some(columns) => columns,
             None => {
                 let (engine, batch) = (self.engine, self.batch);
-                let found = self.kinds.columns(engine, batch, row, measurement, self.manner)?;
-                self.known.insert((measurement, row.shape), found.clone());
-                found
+                self.kinds.columns(engine, batch, row, measurement, self.manner)?
             }
         };
-        self.last = Some((measurement, row.shape, columns.clone()));
+        self.last = Some(Last { measurement, shape, columns: columns.clone(), is_known });
         Ok((measurement, columns))
     }
 }

@@ -228,6 +228,10 @@ settings! {
     limits_queries_waiting: u64 = 1000, "limits.queries_waiting", "limits-queries-waiting";
     /// How long a query waits for its turn before it is refused.
     limits_query_wait: Duration = Duration::from_secs(30), "limits.query_wait", "limits-query-wait";
+    /// How long a question is tried where it is asked; one that takes longer begins again, on a
+    /// thread of its own. Other connections of its loop wait so long at most.
+    limits_query_brief: Duration = Duration::from_millis(4),
+        "limits.query_brief", "limits-query-brief";
     /// Memory that one query may take.
     limits_query_memory_bytes: ByteSize = ByteSize(256 << 20),
         "limits.query_memory_bytes", "limits-query-memory-bytes";

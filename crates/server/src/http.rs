@@ -161,8 +161,13 @@ impl Call {
 
     /// Who wants samples taken away, by the door named.
     fn caller(&self, door: &'static str) -> Caller {
-        Caller { door, from: self.peer.map(|peer| peer.to_string()).unwrap_or_default() }
+        caller(door, self.peer)
     }
+}
+
+/// Who wants samples taken away, from an address by a door.
+fn caller(door: &'static str, peer: Option<SocketAddr>) -> Caller {
+    Caller { door, from: peer.map(|peer| peer.to_string()).unwrap_or_default() }
 }
 
 async fn answer(
@@ -437,10 +442,14 @@ fn database(shared: &Shared, query: &str, headers: &HeaderMap) -> String {
     named.map_or_else(|| shared.config.listen_database.database.clone(), |name| name.database)
 }
 
+/// Headers by which a request names its database and the level of its acknowledgement.
+static DATABASE: HeaderName = HeaderName::from_static("x-foliot-database");
+static ACK: HeaderName = HeaderName::from_static("x-foliot-ack");
+
 /// The database that a request names.
 fn named_database(query: &str, headers: &HeaderMap) -> Option<DatabaseName> {
     let given = |name| Params::first(query, name).filter(|value| !value.is_empty());
-    let header = headers.get("x-foliot-database").and_then(|value| value.to_str().ok());
+    let header = headers.get(&DATABASE).and_then(|value| value.to_str().ok());
     match given("db") {
         Some(database) => {
             let policy = given("rp").map(Cow::into_owned);
@@ -548,7 +557,7 @@ fn status_of_missing(missing: &Missing) -> StatusCode {
 
 /// The level of acknowledgement that a request asks for.
 fn ack(shared: &Shared, headers: &HeaderMap) -> Result<Ack, String> {
-    match headers.get("x-foliot-ack") {
+    match headers.get(&ACK) {
         None => Ok(shared.config.wal_ack),
         Some(value) => value
             .to_str()

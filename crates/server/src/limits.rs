@@ -143,7 +143,7 @@ impl Limit {
 
 /// Limits that are constants of a parser, or that rows meet: what they are called, how much, what
 /// happens.
-const OTHERS: [(&str, &str, &str); 55] = [
+const OTHERS: [(&str, &str, &str); 56] = [
     ("`limits.series`", "", "the row is refused, reason `limit`"),
     (
         "`limits.registry_bytes`",
@@ -158,6 +158,11 @@ const OTHERS: [(&str, &str, &str); 55] = [
     ("fields of a row", "16 384", "the row is refused"),
     ("statements of an InfluxQL request", "10 000", "400"),
     ("depth and height of an InfluxQL expression", "100, 200 operators", "400"),
+    (
+        "`limits.query_brief`",
+        "",
+        "the question begins again, at a place among the queries and on a thread of its own",
+    ),
     ("subqueries in one another", "20", "400"),
     ("operators of an InfluxQL request", "2 000", "400"),
     ("steps and depth of an `exp` formula, formulas of a request", "1 000, 64, 100", "400"),

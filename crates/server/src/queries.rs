@@ -8,6 +8,8 @@ use foliot_exec::Meter;
 use foliot_lock::{Mutex, Rank};
 use foliot_model::NANOS_PER_MILLI;
 use std::collections::{BTreeMap, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -24,7 +26,8 @@ const COSTS_MAX: usize = 100;
 pub(crate) struct Queries {
     next: AtomicU64,
     running: Mutex<BTreeMap<u64, Running>>,
-    ended: Mutex<VecDeque<Ended>>,
+    /// Each with the hash of its text, by which it is found among others.
+    ended: Mutex<VecDeque<(u64, Ended)>>,
     costs: Mutex<Vec<Cost>>,
 }
 
@@ -43,7 +46,8 @@ impl Default for Queries {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Ended {
     pub(crate) text: String,
-    pub(crate) from: String,
+    /// The address it was asked from.
+    pub(crate) from: Option<IpAddr>,
     pub(crate) status: u16,
     /// Why there was no answer.
     pub(crate) error: Option<String>,
@@ -175,22 +179,27 @@ impl Queries {
 
     /// Remembers a query that ended.
     pub(crate) fn remember(&self, mut query: Ended) {
+        let mut hasher = DefaultHasher::new();
+        query.text.hash(&mut hasher);
+        let hash = hasher.finish();
         let mut ended = self.ended.lock();
-        let is_same = |other: &Ended| {
-            (other.status, &other.from, &other.text) == (query.status, &query.from, &query.text)
+        let is_same = |(of, other): &(u64, Ended)| {
+            *of == hash
+                && (other.status, other.from, &other.text)
+                    == (query.status, query.from, &query.text)
         };
-        if let Some(before) = ended.iter().position(is_same).and_then(|at| ended.remove(at)) {
+        if let Some((_, before)) = ended.iter().position(is_same).and_then(|at| ended.remove(at)) {
             query.count += before.count;
         }
         if ended.len() >= ENDED_MAX {
             ended.pop_front();
         }
-        ended.push_back(query);
+        ended.push_back((hash, query));
     }
 
     /// The queries that ended last, newest last.
     pub(crate) fn ended(&self) -> Vec<Ended> {
-        self.ended.lock().iter().cloned().collect()
+        self.ended.lock().iter().map(|(_, ended)| ended.clone()).collect()
     }
 
     /// Ends a query; false when no query that somebody may see has this number.
@@ -306,7 +315,7 @@ mod tests {
         let end = |text: &str, status, ended_ms| {
             queries.remember(Ended {
                 text: text.to_owned(),
-                from: "x".to_owned(),
+                from: None,
                 status,
                 error: None,
                 count: 1,

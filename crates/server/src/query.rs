@@ -101,10 +101,19 @@ pub(crate) struct Title {
 impl Title {
     /// A question's text, cut to what a person reads, and the database that is asked.
     pub(crate) fn new(text: &str, database: impl Into<String>) -> Self {
-        const CHARS_MAX: usize = 2_000;
-        let (text, database) = (text.chars().take(CHARS_MAX).collect(), database.into());
+        let (text, database) = (listed_text(text).to_owned(), database.into());
         Self { text, database, is_change: false }
     }
+}
+
+/// As much of a question's text as a person reads.
+pub(crate) fn listed_text(text: &str) -> &str {
+    const CHARS_MAX: usize = 2_000;
+    if text.len() <= CHARS_MAX {
+        return text;
+    }
+    let end = text.char_indices().nth(CHARS_MAX).map_or(text.len(), |(end, _)| end);
+    text.get(..end).unwrap_or(text)
 }
 
 /// Where a door's encoder meets the executor: runs plans and collects the answer's bytes.

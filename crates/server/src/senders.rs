@@ -128,7 +128,10 @@ impl Senders {
 
     fn count_from(&self, key: Key, sent: &Sent) {
         let mut known = self.0.lock();
-        if !known.contains_key(&key) && known.len() >= SENDERS_MAX {
+        if let Some(before) = known.get_mut(&key) {
+            return before.add(sent);
+        }
+        if known.len() >= SENDERS_MAX {
             forget(&mut known);
         }
         known.entry(key).or_default().add(sent);

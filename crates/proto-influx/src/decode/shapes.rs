@@ -4,7 +4,8 @@
 //! tree: a node is the name that stood behind its parent's, and a path from the root is the
 //! beginning of a row. At each field the child that was right last time is compared first, with two
 //! masked sixteen-byte loads; its siblings follow. Where a row ends, its node knows the batch's
-//! shape.
+//! shape. A small tree is kept for the next request, which mostly has the same names: to learn ten
+//! of them takes as long as to read twenty.
 
 use foliot_model::{Batch, Span};
 
@@ -17,6 +18,10 @@ const NONE: u32 = u32::MAX;
 /// A tree larger than this (16 MB) is started anew at the next row: only a request whose field
 /// names never repeat gets there.
 const NODES_MAX: usize = 1 << 16;
+/// A tree of more nodes than this, or of more bytes of names, is not kept for the next request
+/// (32 KB and 16 KB): whoever has so many names has large requests.
+const NODES_KEPT: usize = 256;
+const TEXT_BYTES_KEPT: usize = 16 << 10;
 /// More names than this behind one node are forgotten, so that no request makes a field cost more
 /// than so many comparisons.
 const CHILDREN_MAX: u32 = 64;
@@ -37,8 +42,8 @@ pub(super) enum Role {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Step {
     pub(super) node: Node,
-    /// Where the name stood first.
-    pub(super) name: Span,
+    /// Bytes of the name.
+    pub(super) length: u32,
     pub(super) role: Role,
 }
 
@@ -52,6 +57,7 @@ struct Pattern {
 #[derive(Clone, Copy, Debug)]
 struct NodeState {
     pattern: Pattern,
+    /// Where the name is in the tree's text.
     name: Span,
     role: Role,
     parent: Node,
@@ -59,13 +65,21 @@ struct NodeState {
     first_child: Node,
     next_sibling: Node,
     children: u32,
+    /// Whether a row has ended here, so that the roles on its path are what they will be.
+    is_end: bool,
+    /// The shape of rows that end here, in the batch of the request of this number.
     shape: u32,
+    request: u32,
 }
 
-/// The names seen in one request.
+/// The names seen in one request and in small ones before it.
 #[derive(Debug, Default)]
 pub(super) struct Shapes {
     nodes: Vec<NodeState>,
+    /// The names, one behind the other.
+    text: Vec<u8>,
+    /// The number of the request that is read; none has 0.
+    request: u32,
     /// Longest name, in bytes.
     name_bytes_max: usize,
     path: Vec<Node>,
@@ -83,9 +97,20 @@ pub(super) enum Ended {
 }
 
 impl Shapes {
+    /// Begins a request.
+    pub(super) fn begin(&mut self) {
+        let is_small = self.nodes.len() <= NODES_KEPT && self.text.len() <= TEXT_BYTES_KEPT;
+        if self.nodes.is_empty() || !is_small || self.request == u32::MAX {
+            self.clear();
+            self.request = 0;
+        }
+        self.request += 1;
+    }
+
     /// Forgets everything.
-    pub(super) fn clear(&mut self) {
+    fn clear(&mut self) {
         self.nodes.clear();
+        self.text.clear();
         self.name_bytes_max = 0;
         self.push_node(Span::default(), Pattern::default(), NONE);
     }
@@ -109,8 +134,8 @@ impl Shapes {
     pub(super) fn step(&mut self, bytes: &[u8], node: Node, at: usize) -> Option<Step> {
         let likely = self.nodes.get(node as usize)?.likely_child;
         let state = self.nodes.get(likely as usize)?;
-        match state.stands_at(bytes, at) {
-            true => Some(Step { node: likely, name: state.name, role: state.role }),
+        match state.stands_at(&self.text, bytes, at) {
+            true => Some(Step { node: likely, length: state.name.length, role: state.role }),
             false => self.step_aside(bytes, node, at).map(|node| self.step_to(node)),
         }
     }
@@ -118,8 +143,9 @@ impl Shapes {
     /// The step to a node that is known.
     pub(super) fn step_to(&self, node: Node) -> Step {
         let state = self.nodes.get(node as usize);
-        let (name, role) = state.map_or_else(Default::default, |state| (state.name, state.role));
-        Step { node, name, role }
+        let told = |state: &NodeState| (state.name.length, state.role);
+        let (length, role) = state.map_or_else(Default::default, told);
+        Step { node, length, role }
     }
 
     #[inline(never)]
@@ -127,7 +153,7 @@ impl Shapes {
         let mut child = self.nodes.get(node as usize)?.first_child;
         loop {
             let state = self.nodes.get(child as usize)?;
-            if state.stands_at(bytes, at) {
+            if state.stands_at(&self.text, bytes, at) {
                 break;
             }
             child = state.next_sibling;
@@ -137,10 +163,12 @@ impl Shapes {
     }
 
     /// Adds the name at `name` behind `node`.
-    pub(super) fn learn(&mut self, bytes: &[u8], node: Node, name: Span) -> Node {
+    pub(super) fn learn(&mut self, node: Node, name: &[u8]) -> Node {
         let child = self.nodes.len() as Node;
-        self.push_node(name, Pattern::of(slice(bytes, name)), node);
-        self.name_bytes_max = self.name_bytes_max.max(name.length as usize);
+        let start = self.text.len();
+        self.text.extend_from_slice(name);
+        self.push_node(Span::new(start, self.text.len()), Pattern::of(name), node);
+        self.name_bytes_max = self.name_bytes_max.max(name.len());
         if let Some(parent) = self.nodes.get_mut(node as usize) {
             let is_full = parent.children >= CHILDREN_MAX;
             let next_sibling = if is_full { NONE } else { parent.first_child };
@@ -155,8 +183,8 @@ impl Shapes {
     }
 
     /// Where the name at `node` stands.
-    fn name(&self, node: Node) -> Span {
-        self.nodes.get(node as usize).map_or(Span::default(), |state| state.name)
+    fn name(&self, node: Node) -> &[u8] {
+        self.nodes.get(node as usize).map_or(&[], |state| slice(&self.text, state.name))
     }
 
     /// The names of the row whose last field is at `node`, last one first.
@@ -169,7 +197,7 @@ impl Shapes {
     #[inline]
     pub(super) fn end_row(&mut self, batch: &mut Batch<'_>, node: Node) -> Ended {
         match self.nodes.get(node as usize) {
-            Some(state) if state.shape != NONE => Ended::Shape(state.shape),
+            Some(state) if state.request == self.request => Ended::Shape(state.shape),
             _ => self.end_new_row(batch, node),
         }
     }
@@ -177,7 +205,6 @@ impl Shapes {
     /// Decides the roles on a path that ends for the first time, and starts its shape.
     #[cold]
     fn end_new_row(&mut self, batch: &mut Batch<'_>, node: Node) -> Ended {
-        let bytes = batch.bytes();
         self.path.clear();
         let mut above = node;
         while let Some(state) = self.nodes.get(above as usize).filter(|_| above != ROOT) {
@@ -185,13 +212,15 @@ impl Shapes {
             above = state.parent;
         }
         self.path.reverse();
-        if self.decide_roles(bytes) {
+        let is_end = self.nodes.get(node as usize).is_some_and(|state| state.is_end);
+        if !is_end && self.decide_roles() {
             return Ended::Again;
         }
         self.names.clear();
         for &node in &self.path {
             if let Some(state) = self.nodes.get(node as usize).filter(|s| s.role == Role::Push) {
-                self.names.push(state.name);
+                let name = slice(&self.text, state.name);
+                self.names.push(batch.push_scratch(|out| out.extend_from_slice(name)));
             }
         }
         if self.names.is_empty() {
@@ -199,22 +228,24 @@ impl Shapes {
         }
         let shape = batch.push_shape(&self.names);
         if let Some(state) = self.nodes.get_mut(node as usize) {
-            state.shape = shape;
+            (state.is_end, state.shape, state.request) = (true, shape, self.request);
         }
         Ended::Shape(shape)
     }
 
     /// Gives every node of the path its role; true when one has changed.
-    fn decide_roles(&mut self, bytes: &[u8]) -> bool {
-        let names: Vec<&[u8]> =
-            self.path.iter().map(|&node| slice(bytes, self.name(node))).collect();
+    fn decide_roles(&mut self) -> bool {
+        let names: Vec<&[u8]> = self.path.iter().map(|&node| self.name(node)).collect();
         let first_of = first_of(&names);
+        let is_time: Vec<bool> = names.iter().map(|name| *name == b"time").collect();
         let mut cells = Vec::with_capacity(first_of.len());
         let mut next_cell = 0;
         let mut has_changed = false;
-        for ((depth, &first), &node) in first_of.iter().enumerate().zip(&self.path) {
+        for (((depth, &first), is_time), &node) in
+            first_of.iter().enumerate().zip(is_time).zip(&self.path)
+        {
             let role = match () {
-                () if names.get(depth) == Some(&&b"time"[..]) => Role::Drop,
+                () if is_time => Role::Drop,
                 () if first == depth => Role::Push,
                 () => Role::Replace(cells.get(first).copied().unwrap_or_default()),
             };
@@ -238,7 +269,9 @@ impl Shapes {
             first_child: NONE,
             next_sibling: NONE,
             children: 0,
+            is_end: false,
             shape: NONE,
+            request: 0,
         });
     }
 }
@@ -268,21 +301,21 @@ fn first_of(names: &[&[u8]]) -> Vec<usize> {
 impl NodeState {
     /// Whether the name and `=` stand at `at`.
     #[inline]
-    fn stands_at(&self, bytes: &[u8], at: usize) -> bool {
+    fn stands_at(&self, text: &[u8], bytes: &[u8], at: usize) -> bool {
         let rest = bytes.get(at..).unwrap_or_default();
         let Some((head, tail)) = rest.first_chunk::<32>().and_then(split_window) else {
-            return self.stands_at_slowly(bytes, rest);
+            return self.stands_at_slowly(text, rest);
         };
         let [text_head, text_tail] = self.pattern.text;
         let [mask_head, mask_tail] = self.pattern.mask;
         let differs = ((head ^ text_head) & mask_head) | ((tail ^ text_tail) & mask_tail);
-        differs == 0 && (self.name.length < 32 || self.stands_at_slowly(bytes, rest))
+        differs == 0 && (self.name.length < 32 || self.stands_at_slowly(text, rest))
     }
 
     /// For names beyond the pattern, and for the last bytes of a request.
     #[cold]
-    fn stands_at_slowly(&self, bytes: &[u8], rest: &[u8]) -> bool {
-        let name = slice(bytes, self.name);
+    fn stands_at_slowly(&self, text: &[u8], rest: &[u8]) -> bool {
+        let name = slice(text, self.name);
         rest.starts_with(name) && rest.get(name.len()) == Some(&b'=')
     }
 }

@@ -8,9 +8,13 @@ fn decode(text: &str) -> Vec<String> {
 }
 
 fn decode_with(text: &str, settings: Settings) -> Vec<String> {
+    decode_by(&mut Decoder::default(), text, settings)
+}
+
+fn decode_by(decoder: &mut Decoder, text: &str, settings: Settings) -> Vec<String> {
     let mut batch = Batch::new(text.as_bytes(), 0, &LINE_SYNTAX, KeySecret(1), Default::default());
     let mut rejects: Vec<Reject> = Vec::new();
-    Decoder::default().decode(&mut batch, settings, &mut rejects);
+    decoder.decode(&mut batch, settings, &mut rejects);
     let (mut out, mut parts) = (Vec::new(), KeyParts::default());
     for row in batch.rows() {
         // The store parses a key when it is new; a bad one stays new for ever.
@@ -143,6 +147,45 @@ fn bad_lines_are_refused_in_influxdbs_words() {
         } else {
             let expected = ["1: m v=1.0 1", "3: m v=2.0 2", &format!("2! {fault}")];
             assert_eq!(decode(&format!("m v=1 1\n{line}\nm v=2 2\n")), expected, "{line}");
+        }
+    }
+}
+
+/// Names are kept from request to request, and nothing else is.
+#[test]
+fn a_decoder_that_has_read_others_reads_each_request_as_a_new_one_does() {
+    let long = "n".repeat(40);
+    let many = |from: usize, to: usize| {
+        let fields: Vec<String> = (from..to).map(|field| format!("f{field}={field}i")).collect();
+        format!("m {} 5", fields.join(","))
+    };
+    // A key and a name that are too long together, and the same key with shorter names.
+    let key = format!("m,t={}", "k".repeat(KEY_BYTES_MAX - 100));
+    let requests = [
+        "m a=1,b=2 5".to_owned(),
+        "m b=1,a=2 5\nm a=1,b=2 6".to_owned(),
+        "n a=3,b=4,c=5 5".to_owned(),
+        "m a=1 5\nm a=1,a=2 6".to_owned(),
+        "m a=1,a=2 5\nm a=7,time=4,b=1 6".to_owned(),
+        "m time=3 5".to_owned(),
+        "m a=1,b=x 5\nm a=1,b 6\nm a=1,b=\"t\" 7".to_owned(),
+        format!("m {long}=1,{long}b=2 5"),
+        format!("m {long}b=1,{long}=2 5"),
+        format!("{key} {}=1 5\n{key} a=1 6", "x".repeat(200)),
+        format!("{key} a=1,b=2 5"),
+        many(0, 20),
+        many(10, 30),
+        // More names than are kept, and one more request behind them.
+        (0..30).map(|row| many(row * 20, row * 20 + 20) + "\n").collect(),
+        "m a=1,b=2 5".to_owned(),
+    ];
+    let settings = Settings { now_ns: 99, ..Settings::default() };
+    let mut decoder = Decoder::default();
+    for round in 0..2 {
+        for request in &requests {
+            let read = decode_by(&mut decoder, request, settings);
+            let head: String = request.chars().take(60).collect();
+            assert_eq!(read, decode(request), "round {round}: {head}");
         }
     }
 }

@@ -120,14 +120,13 @@ pub(super) fn push_time(time_ns: i64, zone: Option<&TimeZone>, out: &mut Vec<u8>
     let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
     let (year, month, day) = civil(days);
     let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-    // The formatting machinery would take more steps than all else that an answer needs.
-    push_two(year / 100, out);
-    push_two(year % 100, out);
-    let pairs = [(b'-', month), (b'-', day), (b'T', hour), (b':', minute), (b':', second)];
-    for (before, number) in pairs {
-        out.push(before);
-        push_two(number, out);
-    }
+    // The formatting machinery would take more steps than all else that an answer needs, and so
+    // would a push for each letter.
+    let ([a, b], [c, d], [e, f], [g, h]) = (two(year / 100), two(year % 100), two(month), two(day));
+    let ([i, j], [k, l], [m, n]) = (two(hour), two(minute), two(second));
+    out.extend_from_slice(&[
+        a, b, c, d, b'-', e, f, b'-', g, h, b'T', i, j, b':', k, l, b':', m, n,
+    ]);
     if nanos != 0 {
         out.push(b'.');
         push_padded(nanos.unsigned_abs(), 9, out);
@@ -140,17 +139,18 @@ pub(super) fn push_time(time_ns: i64, zone: Option<&TimeZone>, out: &mut Vec<u8>
             let sign = if offset_s < 0 { b'-' } else { b'+' };
             let minutes = offset_s.abs() / 60;
             out.push(sign);
-            push_two(minutes / 60, out);
+            out.extend_from_slice(&two(minutes / 60));
             out.push(b':');
-            push_two(minutes % 60, out);
+            out.extend_from_slice(&two(minutes % 60));
         }
     }
 }
 
-/// Appends a number of two digits: all parts of a time have no more, for its years lie between 1677
+/// A number of two digits: all parts of a time have no more, for its years lie between 1677
 /// and 2262.
-fn push_two(number: i64, out: &mut Vec<u8>) {
-    out.extend_from_slice(&[b'0' + (number / 10 % 10) as u8, b'0' + (number % 10) as u8]);
+fn two(number: i64) -> [u8; 2] {
+    let number = number as u32;
+    [b'0' + (number / 10 % 10) as u8, b'0' + (number % 10) as u8]
 }
 
 /// The date of a day counted from 1970-01-01 (H. Hinnant, "chrono-Compatible Low-Level Date

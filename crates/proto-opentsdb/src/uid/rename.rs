@@ -18,7 +18,7 @@ use crate::json;
 use crate::key::check_name;
 use crate::lang::{RequiredName, Tsuid, UID_WORDS};
 use crate::uid::{tsmeta, uidmeta};
-use crate::view::{Answer, Change, UidKind, View};
+use crate::view::{Answer, Change, UidKind, View, key_in};
 use foliot_model::NamespaceId;
 use serde_json::{Map, Value, json};
 
@@ -124,7 +124,7 @@ fn rename(
 
 /// The fact that a name was given up for another, by kind and key.
 pub fn renamed_fact(namespace: NamespaceId, kind: UidKind, name: &str) -> (&'static str, String) {
-    (RENAMED, format!("{namespace:08x}/{}/{name}", kind.word()))
+    (RENAMED, key_in(namespace, &[kind.word(), "/", name]))
 }
 
 fn key(view: &View<'_>, kind: UidKind, name: &str) -> String {

@@ -28,12 +28,13 @@ type Whole = (StatusCode, Vec<u8>);
 
 /// What a small query may take: some hundred microseconds on a server, a few milliseconds on a
 /// board. One that turns out not to be small has cost that much more.
-fn limits(any_query: &Limits) -> Limits {
+fn limits(shared: &Shared) -> Limits {
+    let any_query = &shared.query_limits;
     Limits {
         memory_bytes: any_query.memory_bytes.min(4 << 20),
         samples: any_query.samples.min(20_000),
         series: any_query.series.min(100),
-        seconds: any_query.seconds.min(Duration::from_millis(4)),
+        seconds: any_query.seconds.min(shared.config.limits_query_brief),
         threads: 1,
     }
 }
@@ -55,7 +56,7 @@ pub(super) fn answer(shared: &Shared, job: &mut Job) -> Option<Whole> {
     if store.snapshot(&job.who).series() > STORE_SERIES_MAX || shared.lanes.is_dear(job.shape) {
         return None;
     }
-    let done = without_files(|| within(shared, job, limits(&shared.query_limits)))?.ok()?;
+    let done = without_files(|| within(shared, job, limits(shared)))?.ok()?;
     Some(done.count(shared, &shared.metrics.queries_brief))
 }
 

@@ -186,7 +186,8 @@ impl Pace {
 pub(super) fn shape_of(text: &str) -> u64 {
     use std::hash::{DefaultHasher, Hasher};
     let mut hasher = DefaultHasher::new();
-    text.bytes().filter(|byte| !byte.is_ascii_digit()).for_each(|byte| hasher.write_u8(byte));
+    let words = text.as_bytes().split(u8::is_ascii_digit).filter(|word| !word.is_empty());
+    words.for_each(|word| hasher.write(word));
     hasher.finish()
 }
 

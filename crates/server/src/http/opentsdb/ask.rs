@@ -6,8 +6,8 @@ use super::{Call, namespace_of, refuse, refuse_with, rollup, store};
 use crate::http::guard::FOREIGN;
 use crate::http::routes::Right;
 use crate::http::{
-    PLAIN, Reply, accepts_gzip, body, check_database, is_preview, means_preview, preview_json,
-    reply,
+    PLAIN, Reply, accepts_gzip, body, caller, check_database, is_preview, means_preview,
+    preview_json, reply,
 };
 use crate::metrics::now_ns;
 use crate::queries::Ended;
@@ -26,6 +26,7 @@ use foliot_proto_opentsdb::{
 };
 use hyper::{StatusCode, header};
 use std::cell::{Cell, RefCell};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -52,9 +53,8 @@ pub(super) async fn query(shared: &Arc<Shared>, call: Call) -> Result<Reply, Rep
     let may_delete = shared.config.opentsdb_allow_delete
         && call.is_trusted
         && call.who.may_throughout(&scope.database, Access::Write);
-    let params = Params::parse(&call.query);
     let is_preview = request.deletes
-        && is_preview(&params, &text.bytes)
+        && is_preview(&Params::parse(&call.query), &text.bytes)
             .map_err(|reason| refuse_with(StatusCode::BAD_REQUEST, reason))?;
     if is_preview && !call.who.may_throughout(&scope.database, Access::Write) {
         let text = "a preview of a delete needs the right to delete: write, in all measurements";
@@ -173,7 +173,8 @@ pub(in crate::http) struct Scope {
     pub(super) tables: Vec<NamespaceId>,
     /// Who asks.
     pub(super) who: Arc<Principal>,
-    pub(super) caller: Caller,
+    /// The address from which is asked.
+    peer: Option<SocketAddr>,
 }
 
 impl Scope {
@@ -184,9 +185,13 @@ impl Scope {
         let rollups = shared.config.opentsdb_rollups.rollups.as_deref();
         let tables = rollups.into_iter().flat_map(Rollups::tables);
         let tables = tables.filter_map(|table| rollups::find(store, &database, table)).collect();
-        let (shared, caller) = (shared.clone(), call.caller("opentsdb"));
-        let who = call.who.clone();
-        Ok(Self { shared, namespace, database, tables, who, caller })
+        let (shared, who, peer) = (shared.clone(), call.who.clone(), call.peer);
+        Ok(Self { shared, namespace, database, tables, who, peer })
+    }
+
+    /// Who wants samples taken away.
+    pub(super) fn caller(&self) -> Caller {
+        caller("opentsdb", self.peer)
     }
 
     /// What is done for a request, listed as `asked`.
@@ -220,12 +225,11 @@ impl Scope {
             figures.push(("rowsPostFilter", ran.series_selected as f64));
         }
         let failure = outcome.as_ref().err();
-        // The port is another one for each connection.
-        let from = self.caller.from.rsplit_once(':').map_or("", |(address, _)| address);
         let began_ms = began_ns / NANOS_PER_MILLI;
         self.shared.queries.remember(Ended {
             text: asked,
-            from: from.to_owned(),
+            // The port is another one for each connection.
+            from: self.peer.map(|peer| peer.ip()),
             status: failure.map_or(200, |failure| failure.status.as_u16()),
             error: failure.map(|failure| failure.message.clone()),
             count: 1,
@@ -280,9 +284,8 @@ impl Scope {
 
 /// What a query is listed as while it runs: its body, or else its parameters.
 pub(super) fn text_asked(query: &str, body: &[u8]) -> String {
-    const CHARS_MAX: usize = 2000;
     let text = if body.is_empty() { query.into() } else { String::from_utf8_lossy(body) };
-    text.chars().take(CHARS_MAX).collect()
+    query::listed_text(&text).to_owned()
 }
 
 fn run_formula(scope: &Scope, formula: &Formula, work: &mut Work<'_>) -> Result<Ran, Failure> {
@@ -333,7 +336,7 @@ fn run_json(scope: &Scope, request: &mut Request, work: &mut Work<'_>) -> Result
     let mut encoder = Encoder::new(request, tsuid_of, &budget);
     let ran = work.run(&plans, &mut |frame, out| encoder.frame(frame, out).map_err(failure))?;
     if let (true, Some(store)) = (request.deletes, store) {
-        delete(request, &names, store, &scope.caller)?;
+        delete(request, &names, store, &scope.caller())?;
     }
     let summary = [
         ("processingPreWriteTime", began.elapsed().as_secs_f64() * 1000.0),

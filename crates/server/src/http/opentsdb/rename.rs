@@ -31,7 +31,7 @@ pub(super) fn rename(
         let (selectors, name) = what(names, namespace, is_table, rename).map_err(refused)?;
         let renaming = Renaming { to: &rename.new, name: &name, goes_on: &goes_on };
         for selector in &selectors {
-            let done = store.engine().rename_series(selector, &renaming, &scope.caller);
+            let done = store.engine().rename_series(selector, &renaming, &scope.caller());
             let done = done.map_err(fail)?;
             commit = done.commit.or(commit);
             all.series += done.series;

@@ -54,7 +54,7 @@ fn queries(shared: &Shared, who: &Principal) -> Value {
         let figures = query.figures.iter().map(|(name, value)| ((*name).to_owned(), json!(value)));
         json!({
             "query": query.text,
-            "remote": query.from,
+            "remote": query.from.map(|from| from.to_string()).unwrap_or_default(),
             "executed": query.count,
             "exception": query.error,
             "httpResponse": {
