@@ -54,6 +54,13 @@ await keep("saved", { name: "Greenhouse", panels: [
   { title: "Temperature", address: temp }, { title: "Soil moisture", address: moisture }, { title: "Requests a second", address: requests },
   { title: "Humidity", address: explore([["m", "avg:$step-avg:greenhouse.humidity{bed=*}"]]) },
 ] });
+// A few samples that come late, and files that were brought in.
+const late = Array.from({ length: 40 }, (_, at) => `shop,host=web1,status=200 requests=1i ${now - 3000 - at * 10 + 3}`);
+await fetch(`${address}/write?db=default&precision=s`, { method: "POST", body: late.join("\n") });
+for (const [file, body] of [["weather-2025.csv", `weather,site=hill wind=4.5 ${now - 86_400}`], ["meters.lp", `meter,flat=2 kwh=812.5 ${now - 86_400}\nmeter,flat=2 kwh=? ${now - 86_400}`]]) {
+  const params = new URLSearchParams({ format: "influx", precision: "s", file, total_bytes: body.length, done_bytes: body.length });
+  await fetch(`${address}/api/foliot/v1/import?${params}`, { method: "POST", body });
+}
 await fetch(`${address}/write?db=default&precision=s`, { method: "POST", body: `greenhouse,bed=north temp=warm ${now}` });
 await fetch(`${address}/write?db=default&precision=s`, { method: "POST", body: `greenhouse,bed=north temp ${now}` });
 await fetch(`${address}/api/put`, { method: "POST", body: '[{"metric":"sys.cpu","timestamp":"yesterday","value":1,"tags":{"host":"a"}}]' });

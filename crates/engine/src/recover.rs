@@ -26,6 +26,7 @@ use crate::ingest::{self, Ingest};
 use crate::leftovers;
 use crate::limits::PAGE_SERIES;
 use crate::manifest::{Found, Manifest, PartEntry};
+use crate::opening::Opening;
 use crate::part::Part;
 use crate::pieces::{Bound, End, First};
 use crate::retention;
@@ -84,8 +85,8 @@ pub(crate) struct Recovered {
 pub(crate) fn open_within(
     disk: Arc<dyn Disk>,
     dir: &Path,
-    config: &Config,
-    bound: Bound,
+    (config, bound): (&Config, Bound),
+    opening: &Opening,
 ) -> Result<(Recovered, Option<End>), Error> {
     let (mut damages, mut notes) = (Vec::new(), Vec::new());
     let (lock, manifest) = enter(&*disk, dir, &mut damages, &mut notes)?;
@@ -102,7 +103,8 @@ pub(crate) fn open_within(
     let head = Head::new();
     let counters = Arc::new(Counters::default());
     let mut tombstones = deletes.clone();
-    let target = Target { epochs: &epochs, catalog: &catalog, head: &head, counters: &counters };
+    let target =
+        Target { epochs: &epochs, catalog: &catalog, head: &head, counters: &counters, opening };
     let mut first = First::new(bound);
     let replayed = replay(&*disk, dir, &manifest, &target, &mut tombstones, &mut first)?;
     rewrite_wal(&*disk, dir, manifest.wal_start_lsn, &replayed)?;
@@ -401,6 +403,8 @@ struct Target<'t> {
     catalog: &'t Catalog,
     head: &'t Head,
     counters: &'t Counters,
+    /// How far it is.
+    opening: &'t Opening,
 }
 
 fn replay(
@@ -411,7 +415,7 @@ fn replay(
     tombstones: &mut Arc<Tombstones>,
     first: &mut First,
 ) -> Result<Replayed, Error> {
-    let Target { epochs, catalog, head, counters } = *target;
+    let Target { epochs, catalog, head, counters, opening } = *target;
     let mut builder = Builder::default();
     let mut unread = 0u64;
     let (mut samples, mut orphans) = (0, 0);
@@ -421,6 +425,7 @@ fn replay(
         if first.is_over(lsn, kind, head.bytes()) {
             return first.pass(lsn, kind, body, head);
         }
+        opening.reach(lsn);
         let learned = learn(kind, body, &mut epochs.borrow_mut(), catalog);
         match learned {
             None => unread += 1,
@@ -455,7 +460,12 @@ fn replay(
         }
         Ok(())
     };
-    let mut replayed = reader::replay(disk, dir, manifest.store_id, manifest.wal_start_lsn, each)?;
+    let start_lsn = manifest.wal_start_lsn;
+    opening.begin(start_lsn..segment::end_lsn(disk, dir)?.max(start_lsn));
+    let mut replayed = reader::replay(disk, dir, manifest.store_id, start_lsn, each)?;
+    if first.end().is_none() {
+        opening.reach(u64::MAX);
+    }
     counters.samples_since_flush.store(samples, Ordering::Relaxed);
     counters.samples_orphaned.store(orphans, Ordering::Relaxed);
     counters.wal_damaged_bytes.store(replayed.damaged_bytes, Ordering::Relaxed);
