@@ -1,12 +1,13 @@
 //! While a store is being opened it says how far it is, to whoever asks and by whatever door.
 
-use crate::faults::{Action, FOREVER, Machine, Rule};
+use crate::faults::{Action, Machine, Rule};
 use crate::harness::api::{ROOT, described};
-use crate::harness::{PATIENCE, Response, Scratch, Server, read_response, request};
+use crate::harness::{PATIENCE, Response, Scratch, Server, foliot, read_response, request};
 use serde_json::Value;
 use std::io::{BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::time::Instant;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 /// An address that nobody listens at.
 fn free_address() -> SocketAddr {
@@ -22,7 +23,7 @@ fn ask(address: SocketAddr, path: &str) -> Response {
             return read_response(&mut BufReader::new(socket)).expect("an answer");
         }
         assert!(began.elapsed() < PATIENCE, "the server does not listen");
-        std::thread::sleep(std::time::Duration::from_millis(5));
+        std::thread::sleep(Duration::from_millis(5));
     }
 }
 
@@ -39,10 +40,11 @@ fn an_opening_store_tells_how_far_it_is() {
     machine
         .set(0, Rule { skip: 1, ..Rule::always("open", "/wal-", Action::DelayMs(3_000)) }.times(1));
     machine.set(1, Rule::always("overwrite", "/wal-", Action::DelayMs(3_000)).times(1));
-    assert_eq!(FOREVER, u64::MAX);
     let address = free_address();
-    let mut command = Server::command(&dir, &["--log-level", "info"]);
-    command.args(["--listen", &address.to_string()]);
+    let mut command = foliot();
+    let listen = address.to_string();
+    command.args(["serve", "--log-level", "error", "--listen", &listen, "--data-dir"]).arg(&dir);
+    command.stdout(Stdio::null());
     let mut child = machine.host(command).spawn().unwrap();
     let path = format!("{ROOT}/status");
     let opening = || {
@@ -58,7 +60,7 @@ fn an_opening_store_tells_how_far_it_is() {
                 return now;
             }
             assert!(began.elapsed() < PATIENCE, "it stays at {now:?}");
-            std::thread::sleep(std::time::Duration::from_millis(20));
+            std::thread::sleep(Duration::from_millis(20));
         }
     };
     let count = |opening: &Value, name: &str| opening[name].as_u64().unwrap();

@@ -34,8 +34,8 @@ export function Jobs() {
             <tbody>
               {rows.map((job) => (
                 <tr key={`${job.kind} ${job.id ?? job.began_ms}`}>
-                  <td class="nowrap">{timeText(job.began_ms, "local").slice(0, 19)}</td>
-                  <td>{job.kind} <span class="code">{job.text}</span>{job.database && <span class="note"> into {job.database}</span>}</td>
+                  <td class="nowrap" title={timeText(job.began_ms, "local")}>{timeText(job.began_ms, "local").slice(11, 19)}</td>
+                  <td class="what">{job.kind} <span class="code">{job.text}</span>{job.database && <span class="note"> into {job.database}</span>}</td>
                   <td class="nowrap">{job.owner || "anyone"}</td>
                   <td class="far"><Far job={job} /></td>
                   <td class="number">{job.may_cancel && job.id !== null && <button type="button" aria-label={`Cancel ${job.kind} ${job.text}`} onClick={() => end(job.id!)}>Cancel</button>}</td>
