@@ -151,7 +151,8 @@ mod tests {
         note_backup(&disk, dir, &failed).unwrap();
         assert_eq!(backup_notes(&disk, dir).unwrap(), [begun, failed.clone()]);
         note_backup(&disk, dir, &ended).unwrap();
-        assert_eq!(backup_notes(&disk.crash(), dir).unwrap(), [failed, ended]);
+        let disk = disk.crash();
+        assert_eq!(backup_notes(&disk, dir).unwrap(), [failed, ended]);
         for began_ns in 0..2 * BACKUP_NOTES_MAX as i64 {
             note_backup(&disk, dir, &note(began_ns, None, "x\ty\n", BackupFate::Begun)).unwrap();
         }
