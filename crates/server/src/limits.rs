@@ -250,6 +250,12 @@ const OTHERS: [(&str, &str, &str); 55] = [
         "400",
     ),
     (
+        "jobs that are listed, silence between pieces of one",
+        "64, 60 s",
+        "the oldest that ended goes; the job is given up, until its next piece",
+    ),
+    ("backups that a store remembers", "64", "the oldest is forgotten"),
+    (
         "silence of a connection between two requests, of a client that is answered",
         "120 s, 30 s",
         "the connection is closed",
