@@ -32,6 +32,9 @@ const PAGES = {
   reports: "#/reports",
 };
 
+/** An import that goes on from picture to picture. */
+let job;
+
 /** What somebody does before a picture is taken. */
 const DOES = {
   promql: (page) => page.getByText("Explain: how it was answered").click(),
@@ -50,7 +53,8 @@ const DOES = {
   },
   queries: async (page) => {
     const params = new URLSearchParams({ format: "influx", file: "greenhouse-2024.lp", total_bytes: 184_549_376, done_bytes: 77_594_624 });
-    await fetch(`${address}/api/foliot/v1/import?${params}`, { method: "POST", body: "import,part=first v=1" });
+    if (job) params.set("job", job);
+    job = (await (await fetch(`${address}/api/foliot/v1/import?${params}`, { method: "POST", body: "import,part=first v=1" })).json()).job;
     await page.getByLabel("Done so far").first().waitFor();
   },
   retention: async (page) => {

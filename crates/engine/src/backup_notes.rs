@@ -6,8 +6,8 @@
 //!
 //! ```text
 //! line    a backup, by fields with tabs between: when it began and ended, in nanoseconds since
-//!         1970 (0: it has not); the process; files and bytes copied, files and bytes shared, places
-//!         mended, damaged bytes of the wal; where to; why it failed, or nothing
+//!         1970 (0: it has not); the process; files and bytes copied, files and bytes shared,
+//!         places mended, damaged bytes of the wal; where to; why it failed, or nothing
 //! ```
 
 use crate::backup::BackedUp;

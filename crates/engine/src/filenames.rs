@@ -13,7 +13,7 @@
 //! catalog-<number>.cat  the catalog
 //! deletes-<number>.del  deletes that parts are still masked for
 //! audit.log           what was deleted, by whom; audit.log.1 what was before it
-//! backups.log         when the store was backed up, and where to; backups.log.new while it is written
+//! backups.log         when the store was backed up, and where to; backups.log.new
 //! ballast             no meaning: its room is given to a delete that finds the disk full
 //! quarantine/         files that were found damaged, moved aside under their own names
 //! ```

@@ -50,7 +50,7 @@ use std::ffi::OsStr;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What a start read of the wal: what the last stop had not moved into parts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -111,7 +111,6 @@ pub(crate) fn open_within(
     let read_again = ReadAgain::of(&manifest, &replayed, &counters);
     notes.extend(replayed.torn());
     damages.extend(replayed.damages);
-    counters.flushed_lsn.store(manifest.wal_start_lsn, Ordering::Relaxed);
 
     // Nothing is written to the wal before all of it was read.
     let background = config.background && first.end().is_none();
@@ -466,12 +465,7 @@ fn replay(
     if first.end().is_none() {
         opening.reach(u64::MAX);
     }
-    counters.samples_since_flush.store(samples, Ordering::Relaxed);
-    counters.samples_orphaned.store(orphans, Ordering::Relaxed);
-    counters.wal_damaged_bytes.store(replayed.damaged_bytes, Ordering::Relaxed);
-    counters.wal_torn_bytes.store(replayed.torn_bytes, Ordering::Relaxed);
-    let missing = u64::from(replayed.is_newest_missing);
-    counters.wal_segments_missing.store(missing, Ordering::Relaxed);
+    count(counters, start_lsn, &replayed, (samples, orphans));
     if unread > 0 || orphans > 0 {
         replayed.damages.push(format!(
             "the wal's damage left {unread} frames unread and {orphans} samples without a series"
@@ -480,6 +474,17 @@ fn replay(
     // Nobody else may get the id of a series whose registration is lost.
     epochs.borrow().current().reserve(mentioned.map_or(0, |sid| sid.saturating_add(1)));
     Ok(replayed)
+}
+
+/// Notes what a replay from `start_lsn` on met: samples, those of them without a series, damage.
+fn count(counters: &Counters, start_lsn: u64, replayed: &Replayed, (samples, orphans): (u64, u64)) {
+    let note = |counter: &AtomicU64, value: u64| counter.store(value, Ordering::Relaxed);
+    note(&counters.samples_since_flush, samples);
+    note(&counters.samples_orphaned, orphans);
+    note(&counters.wal_damaged_bytes, replayed.damaged_bytes);
+    note(&counters.wal_torn_bytes, replayed.torn_bytes);
+    note(&counters.wal_segments_missing, u64::from(replayed.is_newest_missing));
+    note(&counters.flushed_lsn, start_lsn);
 }
 
 /// What was replayed may so far be only in the system's memory. New frames refer to it (series

@@ -1,6 +1,6 @@
 //! Jobs: work that takes long and is no question, as files that are brought in and what a signal
-//! asks for. Each is listed while it lasts and for a while after, and can be ended where it comes in
-//! pieces. Questions, and changes that are asked as such, are in `queries.rs`.
+//! asks for. Each is listed while it lasts and for a while after, and can be ended where it comes
+//! in pieces. Questions, and changes that are asked as such, are in `queries.rs`.
 
 use crate::metrics::now_ns;
 use foliot_access::Principal;
