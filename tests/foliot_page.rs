@@ -13,8 +13,11 @@
 mod harness;
 
 use harness::api::{ROOT, delete, described, get, post};
-use harness::{Scratch, Server};
+use harness::{PATIENCE, Scratch, Server};
+use rustix::process::Signal;
 use serde_json::{Value, json};
+use std::io::Write;
+use std::time::{Duration, Instant};
 
 fn write(server: &Server, lines: &str) {
     let response = server.post("/write?db=default&precision=s", lines);
@@ -193,6 +196,141 @@ fn a_metric_is_told_in_figures() {
     assert_eq!(get(&server, "metric?measurement=none")["samples"], 0);
     let path = format!("{ROOT}/metric");
     described("GET", &path, &server.get(&path), 400);
+    server.stop();
+}
+
+#[test]
+fn late_samples_of_a_metric_are_counted_since_the_start() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    let arrived = |metric: &str| {
+        let told = get(&server, &format!("metric?metric={metric}"));
+        let count = |name: &str| told["arrived"][name].as_u64().unwrap();
+        (count("samples"), count("late"))
+    };
+    let send = |metric: &str, host: &str, seconds: &[u64]| {
+        let line = |second: &u64| format!("{metric},host={host} v=1 {}", 1_700_000_000 + second);
+        write(&server, &seconds.iter().map(line).collect::<Vec<_>>().join("\n"));
+    };
+    send("tide", "a", &[10, 20, 30, 30, 40]);
+    send("tide", "b", &[900]);
+    assert_eq!(arrived("tide.v"), (6, 0), "each series has a newest sample of its own");
+    send("tide", "a", &[15, 39, 41]);
+    send("calm", "a", &[50]);
+    assert_eq!((arrived("tide.v"), arrived("calm.v")), ((9, 2), (1, 0)));
+    server.signal(Signal::USR1);
+    server.wait_for_metric("foliot_flushes_total", 1.0);
+    assert_eq!(arrived("tide.v"), (9, 2), "what was flushed had come");
+    send("tide", "a", &[42, 5]);
+    assert_eq!(arrived("tide.v"), (11, 3));
+    server.stop();
+    let server = Server::start(dir.path(), &[]);
+    let told = get(&server, "metric?metric=tide.v");
+    assert_eq!(told["samples"], 10);
+    assert!(told["arrived"]["samples"].as_u64() < Some(10), "of before the start: {told}");
+    server.stop();
+}
+
+#[test]
+fn an_import_in_pieces_is_a_job_that_can_be_ended() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    let piece = |job: &str, done: u64, text: &str, status| {
+        let params = format!("format=influx&file=a%3Cb.lp&total_bytes=90&done_bytes={done}{job}");
+        import(&server, &params, text, status)
+    };
+    let jobs = || get(&server, "jobs")["jobs"].clone();
+    assert_eq!(jobs(), json!([]));
+    assert_eq!(import(&server, "format=influx", "bulk v=0 1", 200).get("job"), None);
+    assert_eq!(jobs(), json!([]), "what comes whole is no job");
+    let first = piece("", 30, "bulk v=1 2\nbulk v=x 3", 200)["job"].as_u64().unwrap();
+    let job = jobs()[0].clone();
+    assert_eq!(
+        (&job["id"], &job["kind"], &job["text"]),
+        (&json!(first), &json!("import"), &json!("a<b.lp"))
+    );
+    assert_eq!((&job["state"], &job["may_cancel"]), (&json!("running"), &json!(true)), "{job}");
+    assert_eq!(job["progress"], json!({"done": 30, "total": 90, "unit": "bytes"}));
+    assert_eq!(
+        (&job["outcome"], &job["database"]),
+        (&json!("1 rows, 1 refused"), &json!("default"))
+    );
+    let of_first = format!("&job={first}");
+    assert_eq!(piece(&of_first, 60, "bulk v=2 4", 200)["job"], first);
+    assert_eq!(piece(&of_first, 90, "bulk v=3 5", 200)["job"], first);
+    let job = jobs()[0].clone();
+    assert_eq!((&job["state"], &job["may_cancel"]), (&json!("done"), &json!(false)), "{job}");
+    assert_eq!((&job["outcome"], job["ended_ms"].is_u64()), (&json!("3 rows, 1 refused"), true));
+    post(&server, "jobs/cancel", &json!({"id": first}), 404);
+
+    let second = piece("", 30, "bulk v=4 6", 200)["job"].clone();
+    assert_eq!(jobs()[0]["id"], second, "what runs stands first");
+    assert_eq!(post(&server, "jobs/cancel", &json!({"id": second}), 200)["cancelled"], second);
+    let refused = piece(&format!("&job={second}"), 60, "bulk v=5 7", 409);
+    assert!(refused["error"]["message"].as_str().unwrap().contains("was cancelled"), "{refused}");
+    let cancelled = &jobs()[0];
+    assert_eq!((&cancelled["id"], &cancelled["state"]), (&second, &json!("cancelled")));
+    let path = format!("{ROOT}/query");
+    let body = json!({"language": "influxql", "text": "SELECT v FROM bulk"});
+    let kept = described("POST", &path, &server.post(&path, &body.to_string()), 200);
+    assert_eq!(kept["series"][0]["values"], json!([0.0, 1.0, 2.0, 3.0, 4.0]));
+
+    // A number that nobody knows, as after a restart, begins another job.
+    assert_ne!(piece("&job=999", 60, "bulk v=6 8", 200)["job"], 999);
+    for bad in [
+        "done_bytes=9",
+        "done_bytes=9&total_bytes=8",
+        "job=1",
+        "job=x",
+        "done_bytes=-1&total_bytes=8",
+    ] {
+        import(&server, &format!("format=influx&{bad}"), "bulk v=7 9", 400);
+    }
+    server.signal(Signal::USR2);
+    let began = Instant::now();
+    let is_merged = || {
+        jobs()
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|job| job["kind"] == "merge" && job["state"] == "done")
+    };
+    while !is_merged() {
+        assert!(began.elapsed() < PATIENCE, "the merge is not told: {}", jobs());
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    server.stop();
+}
+
+#[test]
+fn a_change_that_runs_is_a_job() {
+    let dir = Scratch::new();
+    let flags = ["--limits-query-seconds", "600", "--set", "opentsdb.allow_delete=true"];
+    let server = Server::start(dir.path(), &flags);
+    let lines: Vec<String> = (0..400).map(|host| format!("m,h=h{host} v=1 3600")).collect();
+    write(&server, &lines.join("\n"));
+    // Much is made up of little; who asks for it does not read the answer, so that it goes on.
+    let body = json!({"start": 0, "end": 10_800, "delete": true, "queries": [{"aggregator": "sum",
+        "metric": "m.v", "downsample": "1s-avg-zero", "tags": {"h": "*"}}]});
+    let mut reader = server.connect();
+    let request = harness::request("POST", "/api/query", &[], body.to_string().as_bytes());
+    reader.write_all(&request).unwrap();
+    let began = Instant::now();
+    let jobs = || get(&server, "jobs")["jobs"].clone();
+    while jobs() == json!([]) {
+        assert!(began.elapsed() < PATIENCE, "the delete is not listed");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let job = jobs()[0].clone();
+    assert_eq!((&job["kind"], &job["may_cancel"]), (&json!("change"), &json!(true)), "{job}");
+    assert_eq!(job["progress"]["unit"], "samples");
+    assert_eq!(get(&server, "queries")["queries"][0]["id"], job["id"], "by the same number");
+    post(&server, "jobs/cancel", &json!({"id": job["id"]}), 200);
+    drop(reader);
+    while jobs() != json!([]) {
+        assert!(began.elapsed() < PATIENCE, "the delete goes on");
+        std::thread::sleep(Duration::from_millis(10));
+    }
     server.stop();
 }
 

@@ -517,6 +517,70 @@ fn a_backup_of_a_damaged_store_leaves_nothing() {
 }
 
 #[test]
+fn a_store_remembers_its_backups() {
+    let dir = Scratch::new();
+    let (data, into) = (dir.path().join("data"), dir.path().join("backups"));
+    let server = Server::start(&data, &[]);
+    write(&server, 0, 100);
+    let told = || harness::api::get(&server, "backups");
+    assert_eq!(told()["backups"], serde_json::json!([]));
+    assert_eq!(told()["data_dir"], data.to_str().unwrap());
+    run("backup", &data, &into);
+    let list = told()["backups"].clone();
+    let first = &list[0];
+    assert_eq!((list.as_array().unwrap().len(), &first["state"]), (1, &"done".into()), "{list}");
+    assert_eq!(first["to"], backups(&into)[0].to_str().unwrap());
+    assert!(first["bytes_copied"].as_u64() > Some(0) && first["error"].is_null(), "{first}");
+    assert!(first["began_ms"].as_u64() <= first["ended_ms"].as_u64(), "{first}");
+    // Nothing can be made in a directory that is none.
+    let file = dir.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    refused("backup", &data, &file);
+    assert_eq!(told()["backups"].as_array().unwrap().len(), 1, "what did not begin is no backup");
+    // One that was killed has no end, and one whose process is there runs.
+    let notes = std::fs::read_to_string(data.join("backups.log")).unwrap();
+    let begun =
+        |process: u32, to: &str| format!("{process}000\t0\t{process}\t0\t0\t0\t0\t0\t0\t{to}\t\n");
+    let (mine, none) = (std::process::id(), 0);
+    let more = format!("{notes}{}{}", begun(none, "/lost"), begun(mine, "/runs"));
+    std::fs::write(data.join("backups.log"), more).unwrap();
+    let list = told()["backups"].clone();
+    let states: Vec<_> =
+        list.as_array().unwrap().iter().map(|one| one["state"].as_str().unwrap()).collect();
+    assert_eq!(states, ["running", "lost", "done"], "newest first: {list}");
+    let jobs = harness::api::get(&server, "jobs")["jobs"].clone();
+    assert_eq!((&jobs[0]["kind"], &jobs[0]["text"]), (&"backup".into(), &"/runs".into()), "{jobs}");
+    assert_eq!(jobs.as_array().unwrap().len(), 1, "{jobs}");
+    server.stop();
+    // A copy remembers nothing, nor is it less of a store for that.
+    let restored = dir.path().join("restored");
+    run("restore", &restored, &backups(&into)[0]);
+    assert!(!restored.join("backups.log").exists());
+    let (is_sound, said, _) = output(&["check", "--data-dir", data.to_str().unwrap()]);
+    assert!(is_sound, "a note is no damage: {said}");
+}
+
+#[test]
+fn a_backup_that_fails_is_remembered_with_its_reason() {
+    let dir = Scratch::new();
+    let (data, into) = (dir.path().join("data"), dir.path().join("backups"));
+    closed_store(&data);
+    let part = part(&data);
+    let whole = std::fs::read(&part).unwrap();
+    let mut bytes = whole.clone();
+    let len = bytes.len();
+    bytes[len / 4..].fill(0x55);
+    std::fs::write(&part, bytes).unwrap();
+    refused("backup", &data, &into);
+    std::fs::write(&part, whole).unwrap();
+    let server = Server::start(&data, &[]);
+    let list = harness::api::get(&server, "backups")["backups"].clone();
+    assert_eq!(list[0]["state"], "failed", "{list}");
+    assert!(list[0]["error"].as_str().unwrap().contains(".part"), "{list}");
+    server.stop();
+}
+
+#[test]
 fn a_smaller_size_is_tried_before_it_is_set() {
     let dir = Scratch::new();
     let data = dir.path().join("data");

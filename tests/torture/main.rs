@@ -27,6 +27,7 @@ mod held;
 mod kills;
 mod ledger;
 mod limits;
+mod opening;
 mod space;
 mod stops;
 mod syncs;

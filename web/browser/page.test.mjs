@@ -2,6 +2,7 @@
 // What a person does is done by mouse, keyboard and sockets; what they would see is looked at.
 
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { after, afterEach, before, beforeEach, test } from "node:test";
@@ -468,6 +469,96 @@ test("an import is cancelled on its way", async () => {
   assert.equal(await page.getByRole("button", { name: /^Import/ }).isDisabled(), true);
 });
 
+test("an import is seen by others while it lasts, and ended by them", async () => {
+  const lines = Array.from({ length: 60_000 }, (_, at) => `seen,n=${at % 100} v=${at} ${now() - 60_000 + at}`).join("\n");
+  await go("#/import");
+  // The second piece waits until somebody has ended the whole.
+  let pieces = 0;
+  let goOn;
+  const ended = new Promise((done) => { goOn = done; });
+  await page.route("**/api/foliot/v1/import**", async (route) => {
+    pieces += 1;
+    if (pieces === 2) await ended;
+    await route.continue().catch(() => undefined);
+  });
+  await page.getByLabel("File to import").setInputFiles({ name: "seen <b>.lp", mimeType: "text/plain", buffer: Buffer.from(lines) });
+  await page.getByRole("button", { name: "Dry run" }).click();
+  const other = await context.newPage();
+  await other.goto(`${address}/#/operations?view=queries`);
+  const row = other.getByRole("row", { name: /seen <b>\.lp/ });
+  await row.getByText(/\d KiB of 1\.\d+ MiB, \d+ rows/).waitFor();
+  assert.match(await row.textContent(), /dry run seen <b>\.lp into default/);
+  await row.getByRole("button", { name: /^Cancel/ }).click();
+  await row.getByText("cancelled").waitFor();
+  goOn();
+  await page.getByText(/job \d+ was cancelled/).waitFor();
+  complaints = complaints.filter((text) => !text.includes("409"));
+});
+
+test("a question that takes long is ended where it was asked", async () => {
+  await load();
+  let isHeld = true;
+  let ended = 0;
+  page.on("requestfailed", (request) => { ended += request.url().includes("/v1/query") ? 1 : 0; });
+  await page.route("**/api/foliot/v1/query**", (route) => (isHeld ? undefined : route.continue()));
+  await go("#/explore?start=15m-ago&m=avg:$step-avg:load.one");
+  await page.getByRole("button", { name: "Cancel" }).click();
+  await page.getByText("Ended before it was answered").waitFor();
+  assert.equal(ended, 1, "the request is given up");
+  isHeld = false;
+  await page.getByRole("button", { name: "Run" }).click();
+  await page.locator(".legend .line").first().waitFor();
+  assert.equal(await page.getByText("Ended before it was answered").count(), 0);
+});
+
+test("backups are told with their age, and what to type for the next", async () => {
+  const into = `${process.env.DATA}.backups`;
+  await go("#/operations?view=backups");
+  await page.getByText("No backup is known").waitFor();
+  assert.match(await page.locator(".command").first().textContent(), /^foliot backup --data-dir \S+ \/backups$/);
+  const foliot = (words) => execFileSync(process.env.BINARY, words, { encoding: "utf8", env: {} });
+  foliot(["backup", "--data-dir", process.env.DATA, into]);
+  await page.getByText("Last good backup").waitFor();
+  const row = page.getByRole("region", { name: "Backups of this store" }).locator("tbody tr");
+  assert.match(await row.textContent(), /good after .*\.backups\/\d{4}-\d\d-\d\dT\d{6}\.\d{6}Z/);
+  const commands = await page.locator(".command").allTextContents();
+  assert.equal(commands[0], `foliot backup --data-dir ${process.env.DATA} ${into}`);
+  assert.match(commands[1], /^foliot check --data-dir \S+Z$/);
+  // What is told to be typed is right.
+  assert.match(foliot(commands[1].split(" ").slice(1)), /nothing is wrong/);
+});
+
+test("a store that is being opened shows how far it is, and then the page that was asked for", async () => {
+  await load();
+  let read = 0;
+  const opening = () => ({ for_ms: 3000, read_bytes: read, total_bytes: 4 << 20 });
+  await page.route("**/api/foliot/v1/status**", async (route) => {
+    if (read >= 3 << 20) return route.continue();
+    const body = await (await fetch(`${API}/status`)).json();
+    delete body.store;
+    await route.fulfill({ json: { ...body, is_ready: false, opening: opening() } });
+  });
+  await go("#/explore?start=15m-ago&m=avg:$step-avg:load.one{host=*}");
+  await page.getByRole("heading", { name: "The store is being opened" }).waitFor();
+  read = 2 << 20;
+  await page.getByText("2 MiB of 4 MiB of the log are read").waitFor();
+  assert.equal(await page.getByLabel("Read of the log").evaluate((bar) => bar.value / bar.max), 0.5);
+  read = 4 << 20;
+  await page.locator(".legend .line").first().waitFor();
+  assert.equal(await page.getByRole("heading", { name: "The store is being opened" }).count(), 0);
+  // Where somebody must log in, the refusal tells it.
+  await page.unroute("**/api/foliot/v1/status**");
+  read = 1 << 20;
+  await page.route("**/api/foliot/v1/status**", (route) => (
+    read >= 3 << 20 ? route.continue() : route.fulfill({ status: 503, json: { error: { message: "opening the store" }, opening: opening() } })
+  ));
+  await page.reload();
+  await page.getByText("1 MiB of 4 MiB of the log are read").waitFor();
+  read = 4 << 20;
+  await page.locator(".legend .line").first().waitFor();
+  complaints = complaints.filter((text) => !text.includes("503"));
+});
+
 test("Operations tells settings, retention, storage and the log", async () => {
   await write(`kept,env=dev v=1 ${now() - 86_400 * 3}000000000`);
   await put("put logged.line 1 no-number bed=north\n");
@@ -495,6 +586,11 @@ test("what a metric takes is told, and pairs that make most series", async () =>
   await go("#/metrics?metric=load.one");
   const size = page.locator(".tile", { hasText: "Size" });
   await size.getByText(/each, 1 :/).waitFor();
+  await write(`tardy,host=a v=1 ${now()}000000000\ntardy,host=a v=1 ${now() - 60}000000000`);
+  await go("#/metrics?metric=tardy.v");
+  const late = page.locator(".tile", { hasText: "Late" });
+  await late.getByText("1 of 2 since the start came after a newer one").waitFor();
+  assert.match(await late.textContent(), /50 %/);
   await go("#/metrics");
   await page.getByRole("heading", { name: "Pairs with most series" }).waitFor();
 });
@@ -669,6 +765,9 @@ test("hostile names are text on every page", async () => {
   await page.getByRole("button", { name: "Dry run" }).click();
   await page.getByText("Lines that are refused").or(page.getByText("This is what would be stored")).first().waitFor();
   assert.equal(await page.locator("img").count(), 0);
+  await go("#/operations?view=queries");
+  await page.getByRole("region", { name: "Work that takes long" }).getByText(`${HOSTILE}.csv`).first().waitFor();
+  assert.equal(await page.locator("img").count(), 0);
   for (const what of [HOSTILE, `board ${HOSTILE}`]) await fetch(`${API}/saved?${new URLSearchParams({ name: what })}`, { method: "DELETE" });
 });
 
@@ -677,7 +776,7 @@ test("every page fits a phone, and has no serious fault that axe finds", async (
   await keep("saved", { name: "Axe", panels: [{ title: "Ones", address: "#/explore?start=15m-ago&m=avg:$step-avg:load.one" }] });
   const axe = readFileSync(new URL("../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
   const pages = ["#/home", "#/explore?start=15m-ago&m=avg:$step-avg:load.one{host=*}", "#/metrics?metric=load.one", "#/metrics", "#/dashboards", "#/dashboards?name=Axe", "#/monitoring", "#/monitoring?view=rules", "#/monitoring?view=alerts", "#/import", "#/reports",
-    ...["overview", "senders", "queries", "storage", "retention", "settings", "log"].map((view) => `#/operations?view=${view}`)];
+    ...["overview", "senders", "queries", "storage", "backups", "retention", "settings", "log"].map((view) => `#/operations?view=${view}`)];
   await context.close();
   for (const options of [{ viewport: { width: 390, height: 844 }, colorScheme: "dark" }, { colorScheme: "light" }]) {
     await open(options);

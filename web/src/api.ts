@@ -10,9 +10,16 @@ export interface Position {
   column: number;
 }
 
+/** How far the store is on its way, while it is being opened. */
+export interface Opening {
+  for_ms: number;
+  read_bytes: number;
+  total_bytes: number;
+}
+
 /** An answer that is none, with the server's own words. */
 export class Refusal extends Error {
-  constructor(readonly status: number, message: string, readonly position: Position | null) {
+  constructor(readonly status: number, message: string, readonly position: Position | null, readonly opening: Opening | null = null) {
     super(message);
   }
 }
@@ -35,8 +42,8 @@ async function ask<T>(path: string, params: Record<string, string | number>, ini
     // What is no JSON is somebody else's answer, or a sentence.
   }
   if (answer.ok) return body as T;
-  const error = (body as { error?: { message?: string; position?: Position } } | null)?.error;
-  throw new Refusal(answer.status, error?.message ?? (text.trim() || answer.statusText), error?.position ?? null);
+  const { error, opening } = (body ?? {}) as { error?: { message?: string; position?: Position }; opening?: Opening };
+  throw new Refusal(answer.status, error?.message ?? (text.trim() || answer.statusText), error?.position ?? null, opening ?? null);
 }
 
 /** What a step took, with all that stands in it. */
@@ -118,6 +125,8 @@ export interface Facts {
   last_ms: number | null;
   kinds: string[];
   kept: { rule: string | null; keeps: string }[];
+  /** Since the start: samples that came, and those that were older than the newest of their series. */
+  arrived: { samples: number; late: number };
   help: Help | null;
   is_whole: boolean;
 }
@@ -140,8 +149,8 @@ export interface Taken {
 }
 
 /** Takes samples away, or tells what would go. */
-export const take = (database: string, doomed: Doomed, isPreview: boolean) =>
-  ask<Taken>("delete", { db: database }, { method: "POST", body: JSON.stringify({ ...doomed, is_preview: isPreview }) });
+export const take = (database: string, doomed: Doomed, isPreview: boolean, signal: AbortSignal) =>
+  ask<Taken>("delete", { db: database }, { method: "POST", body: JSON.stringify({ ...doomed, is_preview: isPreview }), signal });
 
 export interface Ingest {
   bytes?: number;
@@ -164,6 +173,8 @@ export interface Status {
   memory: { resident_bytes: number; limit_bytes: number | null; parts: { name: string; bytes: number; limit_bytes: number | null; setting: string }[] };
   queries: { running: number; total: number; refused: number; failed: number; cancelled: number; samples_read: number };
   troubles?: string[];
+  /** Until the store is there. */
+  opening?: Opening;
   store?: {
     series: number; samples: number; rows_rejected: number; registry_bytes: number; head_bytes: number;
     wal_bytes: number; wal_unsynced_bytes: number; is_poisoned: boolean; parts: number; parts_absent: number;
@@ -192,6 +203,43 @@ export const queries = () => ask<{ queries: Running[] }>("queries", {});
 
 export const cancel = (id: number) =>
   ask<{ cancelled: number }>("queries/cancel", {}, { method: "POST", body: JSON.stringify({ id }) });
+
+export interface Job {
+  id: number | null;
+  may_cancel: boolean;
+  kind: string;
+  text: string;
+  database: string;
+  owner: string;
+  began_ms: number;
+  ended_ms: number | null;
+  state: "running" | "done" | "failed" | "cancelled" | "silent";
+  progress: { done: number; total: number | null; unit: "bytes" | "samples" } | null;
+  outcome: string;
+}
+
+/** Work that takes long and is no question; what ended stands last. */
+export const jobs = () => ask<{ jobs: Job[] }>("jobs", {});
+
+export const cancelJob = (id: number) =>
+  ask<{ cancelled: number }>("jobs/cancel", {}, { method: "POST", body: JSON.stringify({ id }) });
+
+export interface Backup {
+  to: string;
+  state: "running" | "done" | "failed" | "lost";
+  error: string | null;
+  began_ms: number;
+  ended_ms: number | null;
+  files_copied: number;
+  bytes_copied: number;
+  files_shared: number;
+  bytes_shared: number;
+  damages_mended: number;
+  wal_damaged_bytes: number;
+}
+
+/** The last backups, newest first. */
+export const backups = () => ask<{ backups: Backup[]; data_dir: string }>("backups", {});
 
 export interface Cost {
   text: string;
@@ -378,6 +426,8 @@ export const forgetNote = (database: string, start_ms: number) =>
   ask<unknown>("annotations", { db: database, start_ms }, { method: "DELETE" });
 
 export interface Imported {
+  /** The number of the job that a piece of a file belongs to. */
+  job?: number;
   rows: number;
   samples: number;
   refused: number;

@@ -12,14 +12,16 @@ export interface Asked<T> {
  * Asks now, when `key` changes, and every so many milliseconds while the page is looked at. An
  * answer stays until the next one is there, also where that fails.
  */
-export function useAsked<T>(key: string, ask: (signal: AbortSignal) => Promise<T>, everyMs = 0): Asked<T> & { again: () => void } {
+export function useAsked<T>(key: string, ask: (signal: AbortSignal) => Promise<T>, everyMs = 0): Asked<T> & { again: () => void; stop: () => void } {
   const [asked, setAsked] = useState<Asked<T>>({ answer: null, error: null, isLoading: true });
   const [turn, setTurn] = useState(0);
   const latest = useRef(ask);
   latest.current = ask;
   const lastKey = useRef(key);
+  const running = useRef<AbortController | null>(null);
   useEffect(() => {
     const abort = new AbortController();
+    running.current = abort;
     let timer = 0;
     const isOther = lastKey.current !== key;
     lastKey.current = key;
@@ -44,7 +46,22 @@ export function useAsked<T>(key: string, ask: (signal: AbortSignal) => Promise<T
       clearTimeout(timer);
     };
   }, [key, turn, everyMs]);
-  return { ...asked, again: () => setTurn((before) => before + 1) };
+  const stop = () => {
+    running.current?.abort();
+    setAsked((before) => ({ ...before, error: new Error("Ended before it was answered; the server has stopped, too. Run asks again."), isLoading: false }));
+  };
+  return { ...asked, again: () => setTurn((before) => before + 1), stop };
+}
+
+/** Whether something has lasted for so long that somebody may want to end it. */
+export function useLong(isBusy: boolean, afterMs = 600): boolean {
+  const [isLong, setIsLong] = useState(false);
+  useEffect(() => {
+    if (!isBusy) return setIsLong(false);
+    const timer = setTimeout(() => setIsLong(true), afterMs);
+    return () => clearTimeout(timer);
+  }, [isBusy, afterMs]);
+  return isLong;
 }
 
 export type Theme = "auto" | "light" | "dark";

@@ -1,6 +1,6 @@
 // Bringing a file in: what kind of file it is, and its lines in pieces.
 
-import { type Imported, bring } from "./api";
+import { type Imported, bring, cancelJob } from "./api";
 import { type Sheet, lineOf, sheetOf } from "./csv";
 
 export type Format = "csv" | "influx" | "opentsdb" | "prometheus";
@@ -73,10 +73,12 @@ function add(all: Progress, piece: Imported) {
 }
 
 /** Sends a file piece by piece, cut at the ends of lines, and tells how far it is. */
-export async function bringFile(file: Blob, plan: Plan, isDry: boolean, signal: AbortSignal, onProgress: (progress: Progress) => void): Promise<Progress> {
+export async function bringFile(file: File, plan: Plan, isDry: boolean, signal: AbortSignal, onProgress: (progress: Progress) => void): Promise<Progress> {
   const all = begun();
   const isCsv = plan.format === "csv";
   const format = isCsv ? "influx" : plan.format;
+  // All pieces are one job, which Operations shows and may end.
+  let job: number | undefined;
   let rest = new Uint8Array(0);
   let line = 1;
   for (let at = 0; at < file.size || rest.length;) {
@@ -95,8 +97,18 @@ export async function bringFile(file: Blob, plan: Plan, isDry: boolean, signal: 
       : text;
     const params = {
       format, first_line: line, db: plan.database, ...(format === "influx" ? { precision: isCsv ? "ns" : plan.precision } : {}), ...(isDry ? { dry_run: "true" } : {}),
+      file: file.name, total_bytes: file.size, done_bytes: Math.min(at, file.size) - rest.length, ...(job === undefined ? {} : { job }),
     };
-    add(all, await bring(params, sent, signal));
+    let piece: Imported;
+    try {
+      piece = await bring(params, sent, signal);
+    } catch (error) {
+      // Who may not see jobs has ended it all the same: no piece follows.
+      if (signal.aborted && job !== undefined) await cancelJob(job).catch(() => undefined);
+      throw error;
+    }
+    job = piece.job;
+    add(all, piece);
     line += lines;
     all.bytes = Math.min(at, file.size);
     onProgress({ ...all });

@@ -2,7 +2,7 @@
 
 import { render } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { status } from "./api";
+import { Refusal, status } from "./api";
 import { type Theme, useAsked, useInSight, useTheme } from "./hooks";
 import { Dashboards } from "./pages/dashboards";
 import { Explore } from "./pages/explore";
@@ -12,6 +12,7 @@ import { Metrics } from "./pages/metrics";
 import { Monitoring } from "./pages/monitoring";
 import { Operations } from "./pages/operations";
 import { Reports } from "./pages/reports";
+import { OpeningCard } from "./parts/opening";
 import { type PageName, type Place, place } from "./state";
 import "uplot/dist/uPlot.min.css";
 import "./style.css";
@@ -20,12 +21,21 @@ const PAGES: [PageName, string][] = [
   ["home", "Home"], ["explore", "Explore"], ["metrics", "Metrics"], ["dashboards", "Dashboards"], ["monitoring", "Monitoring"], ["import", "Import"], ["operations", "Operations"], ["reports", "Benchmarks"],
 ];
 
+/** How often it is looked whether the server is there, and how often while its store is being opened. */
+const EVERY_MS = 10_000;
+const OPENING_EVERY_MS = 500;
+
 const NEXT: Record<Theme, Theme> = { auto: "dark", dark: "light", light: "auto" };
 
 function Page() {
   const [at, setAt] = useState<Place>(() => place(location.hash));
   const [theme, setTheme] = useTheme();
-  const asked = useAsked("host", () => status());
+  const [isOpening, setIsOpening] = useState(false);
+  const asked = useAsked("host", () => status(), isOpening ? OPENING_EVERY_MS : EVERY_MS);
+  // Where somebody must log in, nobody knows them before the store is there.
+  const refused = asked.error instanceof Refusal ? asked.error.opening : null;
+  const opening = refused ?? (asked.error ? null : asked.answer?.opening ?? null);
+  useEffect(() => setIsOpening(opening !== null), [opening !== null]);
   useEffect(() => {
     const move = () => setAt(place(location.hash));
     window.addEventListener("hashchange", move);
@@ -71,15 +81,24 @@ function Page() {
         </button>
       </header>
       <main id="content" tabIndex={-1}>
-        {at.page === "home" && <Home />}
-        {at.page === "explore" && <Explore params={at.params} />}
-        {at.page === "metrics" && <Metrics params={at.params} />}
-        {at.page === "dashboards" && <Dashboards params={at.params} />}
-        {at.page === "monitoring" && <Monitoring params={at.params} />}
-        {at.page === "import" && <Import />}
-        {at.page === "operations" && <Operations params={at.params} />}
-        {at.page === "reports" && <Reports />}
+        {opening ? <OpeningCard opening={opening} /> : <Named at={at} />}
       </main>
+    </>
+  );
+}
+
+/** The page that the address names. */
+function Named({ at }: { at: Place }) {
+  return (
+    <>
+      {at.page === "home" && <Home />}
+      {at.page === "explore" && <Explore params={at.params} />}
+      {at.page === "metrics" && <Metrics params={at.params} />}
+      {at.page === "dashboards" && <Dashboards params={at.params} />}
+      {at.page === "monitoring" && <Monitoring params={at.params} />}
+      {at.page === "import" && <Import />}
+      {at.page === "operations" && <Operations params={at.params} />}
+      {at.page === "reports" && <Reports />}
     </>
   );
 }

@@ -13,6 +13,7 @@
 //! catalog-<number>.cat  the catalog
 //! deletes-<number>.del  deletes that parts are still masked for
 //! audit.log           what was deleted, by whom; audit.log.1 what was before it
+//! backups.log         when the store was backed up, and where to; backups.log.new
 //! ballast             no meaning: its room is given to a delete that finds the disk full
 //! quarantine/         files that were found damaged, moved aside under their own names
 //! ```
@@ -27,6 +28,8 @@ pub(crate) const MANIFEST_COPY_NEW: &str = "MANIFEST.copy.new";
 pub(crate) const MANIFESTS: [&str; 4] = [MANIFEST_COPY_NEW, MANIFEST_NEW, MANIFEST_COPY, MANIFEST];
 pub(crate) const AUDIT: &str = "audit.log";
 pub(crate) const AUDIT_BEFORE: &str = "audit.log.1";
+pub(crate) const BACKUPS: &str = "backups.log";
+pub(crate) const BACKUPS_NEW: &str = "backups.log.new";
 pub(crate) const BALLAST: &str = "ballast";
 pub(crate) const QUARANTINE: &str = "quarantine";
 

@@ -17,6 +17,7 @@
 mod admission;
 mod audit;
 mod backup;
+mod backup_notes;
 mod ballast;
 mod block;
 mod cache;
@@ -44,6 +45,7 @@ mod limits;
 mod manifest;
 mod merge;
 mod namespaces;
+mod opening;
 mod order;
 mod paged;
 mod part;
@@ -79,6 +81,7 @@ mod support;
 
 pub use audit::Caller;
 pub use backup::{BackedUp, backup, has_files, is_store};
+pub use backup_notes::{BackupFate, BackupNote, backup_notes, note_backup};
 pub use check::{Checked, check};
 pub use config::{Ack, Commit, Config, Progress};
 pub use delete::Deleted;
@@ -88,8 +91,10 @@ pub use foliot_index::{
     Census, Counted, Description, FIELDS_MAX, Identity, LABELS_MAX, Listed, MayGather, Ranks,
     SymbolKind,
 };
+pub use head::Arrived;
 pub use inspect::{Show, Shown, inspect};
 pub use limits::FEW_SERIES_MAX;
+pub use opening::{Opening, Replay};
 pub use reads::Reads;
 pub use recover::ReadAgain;
 pub use rename::{Renamed, Renaming};

@@ -111,6 +111,13 @@ pub(crate) const FLUSH_WRITERS_MAX: usize = 64;
 /// seconds apart, opening the files takes milliseconds.
 pub(crate) const BACKUP_TRIES: usize = 20;
 
+/// Backups that a store remembers: a week of hourly ones would be 168, and who looks wants to know
+/// of the last ones.
+pub(crate) const BACKUP_NOTES_MAX: usize = 64;
+
+/// Bytes of a backup's target, or of why it failed, that are remembered.
+pub(crate) const BACKUP_NOTE_TEXT_BYTES_MAX: usize = 1024;
+
 /// The part of what the wal leaves free that is held by a file as well: of the default 1 MiB, which
 /// is enough for the line, the frame and the manifest of a delete in a store of thousands of parts.
 pub(crate) const BALLAST_SHARE: u64 = 16;

@@ -13,6 +13,7 @@ use crate::catalog::Catalog;
 use crate::config::Config;
 use crate::error::Error;
 use crate::head::Head;
+use crate::opening::Opening;
 use crate::recover::{self, ReadAgain, Recovered};
 use crate::retention;
 use crate::stats::Counters;
@@ -36,12 +37,17 @@ impl Bound {
     const NONE: Self = Self { head_bytes: u64::MAX, from_lsn: 0 };
 }
 
-/// Opens the store in `dir`.
-pub(crate) fn open(disk: Arc<dyn Disk>, dir: &Path, config: Config) -> Result<Recovered, Error> {
+/// Opens the store in `dir`, telling how far it is.
+pub(crate) fn open(
+    disk: Arc<dyn Disk>,
+    dir: &Path,
+    config: Config,
+    opening: &Opening,
+) -> Result<Recovered, Error> {
     let mut told = Told::default();
     let mut bound = Bound { head_bytes: config.head_bytes_max, from_lsn: 0 };
     loop {
-        match recover::open_within(disk.clone(), dir, &config, bound)? {
+        match recover::open_within(disk.clone(), dir, (&config, bound), opening)? {
             (recovered, None) => return Ok(told.before(recovered)),
             (_, Some(End::Before(from_lsn))) => bound.from_lsn = from_lsn,
             (recovered, Some(End::At(cut_lsn))) => {

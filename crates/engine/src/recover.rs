@@ -26,6 +26,7 @@ use crate::ingest::{self, Ingest};
 use crate::leftovers;
 use crate::limits::PAGE_SERIES;
 use crate::manifest::{Found, Manifest, PartEntry};
+use crate::opening::Opening;
 use crate::part::Part;
 use crate::pieces::{Bound, End, First};
 use crate::retention;
@@ -49,7 +50,7 @@ use std::ffi::OsStr;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What a start read of the wal: what the last stop had not moved into parts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -84,8 +85,8 @@ pub(crate) struct Recovered {
 pub(crate) fn open_within(
     disk: Arc<dyn Disk>,
     dir: &Path,
-    config: &Config,
-    bound: Bound,
+    (config, bound): (&Config, Bound),
+    opening: &Opening,
 ) -> Result<(Recovered, Option<End>), Error> {
     let (mut damages, mut notes) = (Vec::new(), Vec::new());
     let (lock, manifest) = enter(&*disk, dir, &mut damages, &mut notes)?;
@@ -102,14 +103,14 @@ pub(crate) fn open_within(
     let head = Head::new();
     let counters = Arc::new(Counters::default());
     let mut tombstones = deletes.clone();
-    let target = Target { epochs: &epochs, catalog: &catalog, head: &head, counters: &counters };
+    let target =
+        Target { epochs: &epochs, catalog: &catalog, head: &head, counters: &counters, opening };
     let mut first = First::new(bound);
     let replayed = replay(&*disk, dir, &manifest, &target, &mut tombstones, &mut first)?;
     rewrite_wal(&*disk, dir, manifest.wal_start_lsn, &replayed)?;
     let read_again = ReadAgain::of(&manifest, &replayed, &counters);
     notes.extend(replayed.torn());
     damages.extend(replayed.damages);
-    counters.flushed_lsn.store(manifest.wal_start_lsn, Ordering::Relaxed);
 
     // Nothing is written to the wal before all of it was read.
     let background = config.background && first.end().is_none();
@@ -401,6 +402,8 @@ struct Target<'t> {
     catalog: &'t Catalog,
     head: &'t Head,
     counters: &'t Counters,
+    /// How far it is.
+    opening: &'t Opening,
 }
 
 fn replay(
@@ -411,7 +414,7 @@ fn replay(
     tombstones: &mut Arc<Tombstones>,
     first: &mut First,
 ) -> Result<Replayed, Error> {
-    let Target { epochs, catalog, head, counters } = *target;
+    let Target { epochs, catalog, head, counters, opening } = *target;
     let mut builder = Builder::default();
     let mut unread = 0u64;
     let (mut samples, mut orphans) = (0, 0);
@@ -421,6 +424,7 @@ fn replay(
         if first.is_over(lsn, kind, head.bytes()) {
             return first.pass(lsn, kind, body, head);
         }
+        opening.reach(lsn);
         let learned = learn(kind, body, &mut epochs.borrow_mut(), catalog);
         match learned {
             None => unread += 1,
@@ -455,13 +459,13 @@ fn replay(
         }
         Ok(())
     };
-    let mut replayed = reader::replay(disk, dir, manifest.store_id, manifest.wal_start_lsn, each)?;
-    counters.samples_since_flush.store(samples, Ordering::Relaxed);
-    counters.samples_orphaned.store(orphans, Ordering::Relaxed);
-    counters.wal_damaged_bytes.store(replayed.damaged_bytes, Ordering::Relaxed);
-    counters.wal_torn_bytes.store(replayed.torn_bytes, Ordering::Relaxed);
-    let missing = u64::from(replayed.is_newest_missing);
-    counters.wal_segments_missing.store(missing, Ordering::Relaxed);
+    let start_lsn = manifest.wal_start_lsn;
+    opening.begin(start_lsn..segment::end_lsn(disk, dir)?.max(start_lsn));
+    let mut replayed = reader::replay(disk, dir, manifest.store_id, start_lsn, each)?;
+    if first.end().is_none() {
+        opening.reach(u64::MAX);
+    }
+    count(counters, start_lsn, &replayed, (samples, orphans));
     if unread > 0 || orphans > 0 {
         replayed.damages.push(format!(
             "the wal's damage left {unread} frames unread and {orphans} samples without a series"
@@ -470,6 +474,17 @@ fn replay(
     // Nobody else may get the id of a series whose registration is lost.
     epochs.borrow().current().reserve(mentioned.map_or(0, |sid| sid.saturating_add(1)));
     Ok(replayed)
+}
+
+/// Notes what a replay from `start_lsn` on met: samples, those of them without a series, damage.
+fn count(counters: &Counters, start_lsn: u64, replayed: &Replayed, (samples, orphans): (u64, u64)) {
+    let note = |counter: &AtomicU64, value: u64| counter.store(value, Ordering::Relaxed);
+    note(&counters.samples_since_flush, samples);
+    note(&counters.samples_orphaned, orphans);
+    note(&counters.wal_damaged_bytes, replayed.damaged_bytes);
+    note(&counters.wal_torn_bytes, replayed.torn_bytes);
+    note(&counters.wal_segments_missing, u64::from(replayed.is_newest_missing));
+    note(&counters.flushed_lsn, start_lsn);
 }
 
 /// What was replayed may so far be only in the system's memory. New frames refer to it (series

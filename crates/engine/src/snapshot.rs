@@ -9,7 +9,7 @@ use crate::epochs::{Earlier, Epochs};
 use crate::error::Error;
 use crate::files::Files;
 use crate::head::page::SeriesCopy;
-use crate::head::{self, Frozen, Head};
+use crate::head::{self, Arrived, Frozen, Head};
 use crate::ingest::Ingest;
 use crate::part::Part;
 use crate::reads::{AllReads, Reads};
@@ -446,6 +446,16 @@ impl Snapshot {
             true => Ok(()),
             false => copy.cut(&hidden),
         }
+    }
+
+    /// How samples of a series came since the store was opened. It is forgotten of series that have
+    /// gone quiet with their neighbours.
+    pub fn arrived(&self, sid: u32) -> Arrived {
+        let mut arrived = Arrived::default();
+        for id in self.ids(sid) {
+            arrived += self.head.arrived(id);
+        }
+        arrived
     }
 
     /// The latest sample of a series, if it has any; of all that go by its id, as far as

@@ -1,10 +1,12 @@
 //! The store's state, and its life from open to close.
 
 use crate::audit::{Audit, Caller};
+use crate::backup_notes::{BackupNote, backup_notes};
 use crate::config::{Ack, Commit, Config, Progress};
 use crate::error::Error;
 use crate::files::Files;
 use crate::ingest::Ingest;
+use crate::opening::Opening;
 use crate::recover::{ReadAgain, Recovered};
 use crate::snapshot::Snapshot;
 use crate::stats::Stats;
@@ -48,9 +50,22 @@ impl Engine {
     /// # Errors
     /// When the directory is in use, a file is damaged beyond use or too new, or the disk fails.
     pub fn open(disk: Arc<dyn Disk>, dir: &Path, config: Config) -> Result<Self, Error> {
+        Self::open_telling(disk, dir, config, &Opening::default())
+    }
+
+    /// The same, telling `opening` how far it is.
+    ///
+    /// # Errors
+    /// As [`Engine::open`].
+    pub fn open_telling(
+        disk: Arc<dyn Disk>,
+        dir: &Path,
+        config: Config,
+        opening: &Opening,
+    ) -> Result<Self, Error> {
         let has_threads = config.background;
         let Recovered { store, damages, notes, read_again } =
-            crate::pieces::open(disk, dir, config)?;
+            crate::pieces::open(disk, dir, config, opening)?;
         let mut engine = Self {
             store: Arc::new(store),
             threads: Mutex::new(Rank::Threads, Vec::new()),
@@ -286,6 +301,14 @@ impl Engine {
     /// first; what the store itself or its owner adds is never refused.
     pub fn has_room_for_names(&self) -> bool {
         self.store.ingest.has_room_for_names()
+    }
+
+    /// The backups that were made of this store last, the newest last.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn backup_notes(&self) -> Result<Vec<BackupNote>, Error> {
+        backup_notes(self.store.files.disk(), self.store.files.dir())
     }
 
     /// Writes a line to the audit log about who may do what: what is done, and to whom.

@@ -5,7 +5,7 @@
 mod support;
 
 use foliot_disk::{Disk, FaultKind, SimDisk};
-use foliot_engine::{Ack, Caller, Config, Engine, RetentionRule};
+use foliot_engine::{Ack, Caller, Config, Engine, Opening, RetentionRule};
 use foliot_model::TimeRange;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -106,8 +106,13 @@ fn a_log_that_is_more_than_memory_may_hold_is_taken_in_by_pieces() {
         let disk = SimDisk::new(1);
         let truth = live(&disk, has_parts);
         let disk = disk.kill();
-        let engine = open(&disk, config(SMALL));
+        let (opening, dir) = (Opening::default(), Path::new(DIR));
+        let disk_of = Arc::new(disk.clone());
+        let engine = Engine::open_telling(disk_of, dir, config(SMALL), &opening).unwrap();
         assert!(engine.damages().is_empty(), "{:?}", engine.damages());
+        let replay = opening.replay();
+        assert_eq!(replay.read_bytes, replay.total_bytes, "the pieces are one to who waits");
+        assert_eq!(replay.total_bytes, engine.read_again().bytes);
         // One frame more than it may hold.
         let stats = engine.stats();
         assert!(stats.head_bytes < 3 * SMALL && stats.parts > 2, "{stats:?}");

@@ -18,7 +18,7 @@ mod welcome;
 
 use arguments::Command;
 use foliot_disk::{Disk, RealDisk};
-use foliot_engine::{Engine, ReadAgain};
+use foliot_engine::{Engine, Opening, ReadAgain};
 use foliot_server::config::Layers;
 use foliot_server::{BuildInfo, Built, Config, Server, config, limits, logging, machine, monitor};
 use output::{Output, print};
@@ -124,7 +124,7 @@ fn bench(own: Vec<OsString>) -> ExitCode {
     foliot_bench::main(std::iter::once(OsString::from("foliot bench")).chain(own))
 }
 
-/// Opens a store.
+/// Opens a store, telling `opening` how far it is.
 ///
 /// # Errors
 /// What is in the way, and what to do about damage.
@@ -132,8 +132,10 @@ fn open(
     disk: Arc<dyn Disk>,
     dir: &Path,
     settings: foliot_engine::Config,
+    opening: &Opening,
 ) -> Result<Engine, String> {
-    Engine::open(disk, dir, settings).map_err(|error| unopened(&error, dir))
+    let opened = Engine::open_telling(disk, dir, settings, opening);
+    opened.map_err(|error| unopened(&error, dir))
 }
 
 /// What is in the way of opening a store, and what to do about damage.
@@ -174,7 +176,7 @@ fn serve(layers: &Layers) -> Result<(), String> {
     let mut server =
         Server::bind(config.clone(), settings, built).map_err(|error| error.to_string())?;
     let began = Instant::now();
-    let engine = Arc::new(open(disk.clone(), &config.data_dir, store(config))?);
+    let engine = Arc::new(open(disk.clone(), &config.data_dir, store(config), server.opening())?);
     let ReadAgain { samples, bytes } = engine.read_again();
     if samples > 0 {
         log::info!(

@@ -3,7 +3,8 @@
 use crate::progress::{bytes_in, told};
 use foliot_disk::{Disk, RealDisk};
 use foliot_engine::{
-    BackedUp, Caller, Deleted, Identity, Shown, backup, has_files, inspect, is_store,
+    BackedUp, BackupFate, BackupNote, Caller, Deleted, Identity, Opening, Shown, backup, has_files,
+    inspect, is_store, note_backup,
 };
 use foliot_migrate::{Unspelled, influx, opentsdb};
 use foliot_model::Samples;
@@ -29,16 +30,42 @@ pub(crate) fn back_up(data_dir: &Path, into: &Path) -> Result<(String, bool), St
     need_apart(data_dir, into)?;
     let earlier = newest(&disk, into);
     let to = new_directory(&disk, into)?;
+    let mut note = begin_note(&disk, &to);
+    // A store that cannot be written to is copied all the same.
+    let _ = note_backup(&disk, data_dir, &note);
     let copy = |disk: Arc<dyn Disk>| backup(&*disk, data_dir, &to, earlier.as_deref());
-    let done = told(bytes_in(data_dir), copy).map_err(|error| {
+    let outcome = told(bytes_in(data_dir), copy).map_err(|error| {
         // The copy took its files away. Where it could not, the directory is not empty and stays.
         match std::fs::remove_dir(&to) {
             Ok(()) => error.to_string(),
             Err(_) => format!("{error}; {} holds what is left of it, no backup", to.display()),
         }
-    })?;
-    let (from, to) = (data_dir.display(), to.display());
-    Ok((format!("backed up {from} to {to}: {}\n", figures(&done)), done.wal_damaged_bytes == 0))
+    });
+    note.ended_ns = Some(disk.now_ns());
+    note.fate = match &outcome {
+        Ok(done) => BackupFate::Done(*done),
+        Err(reason) => BackupFate::Failed(reason.clone()),
+    };
+    let noted = note_backup(&disk, data_dir, &note);
+    let done = outcome?;
+    let unnoted = noted.err().map_or_else(String::new, |error| {
+        format!("; the store does not remember it, which harms nothing: {error}")
+    });
+    let (from, to, figures) = (data_dir.display(), to.display(), figures(&done));
+    let said = format!("backed up {from} to {to}: {figures}{unnoted}\n");
+    Ok((said, done.wal_damaged_bytes == 0))
+}
+
+/// What the store remembers of a backup that begins.
+fn begin_note(disk: &RealDisk, to: &Path) -> BackupNote {
+    let to = std::path::absolute(to).unwrap_or_else(|_| to.to_owned());
+    BackupNote {
+        began_ns: disk.now_ns(),
+        ended_ns: None,
+        process: std::process::id(),
+        to: to.display().to_string(),
+        fate: BackupFate::Begun,
+    }
 }
 
 /// Refuses a directory within the store's own, however it is written: what takes the one takes the
@@ -130,7 +157,7 @@ pub(crate) fn retention(
         retention_bytes_max: u64::MAX,
         ..crate::store(config)
     };
-    let engine = crate::open(Arc::new(disk), &config.data_dir, settings)?;
+    let engine = crate::open(Arc::new(disk), &config.data_dir, settings, &Opening::default())?;
     let mut out = String::new();
     if accepts_clock {
         let caller = Caller { door: "command line", from: String::new() };

@@ -2,7 +2,9 @@
 //! more after it for all who asked meanwhile: so however often it is asked for, a stop finds at
 //! most one under way and none waiting.
 
+use crate::jobs::{Job, JobState};
 use crate::shared::Shared;
+use foliot_access::Principal;
 use foliot_engine::{Engine, Error};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -31,10 +33,19 @@ impl Errand {
 
     fn run(&self, shared: &Shared) {
         let what = self.what;
+        let id = shared.queries.number();
+        let asker = Arc::new(Principal::nobody());
+        shared.jobs.begin(Job::new(id, what, "asked for by a signal".to_owned(), asker));
         let outcome = match shared.is_stopping() {
             true => Some(Err(Error::Closed)),
             false => shared.store().map(|store| (self.work)(store.engine())),
         };
+        let (state, said) = match &outcome {
+            Some(Ok(())) => (JobState::Done, String::new()),
+            Some(Err(error)) => (JobState::Failed, error.to_string()),
+            None => (JobState::Failed, "the store is not open yet".to_owned()),
+        };
+        shared.jobs.end(id, state, said);
         match outcome {
             Some(Ok(())) => log::info!("{what} on request: done"),
             Some(Err(Error::Closed)) => {

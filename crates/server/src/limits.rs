@@ -144,6 +144,7 @@ impl Limit {
 /// Limits that are constants of a parser, or that rows meet: what they are called, how much, what
 /// happens.
 const OTHERS: [(&str, &str, &str); 56] = [
+const OTHERS: [(&str, &str, &str); 57] = [
     ("`limits.series`", "", "the row is refused, reason `limit`"),
     (
         "`limits.registry_bytes`",
@@ -254,6 +255,12 @@ const OTHERS: [(&str, &str, &str); 56] = [
         "1 000, 4 MiB, 40",
         "400",
     ),
+    (
+        "jobs that are listed, silence between pieces of one",
+        "64, 60 s",
+        "the oldest that ended goes; the job is given up, until its next piece",
+    ),
+    ("backups that a store remembers", "64", "the oldest is forgotten"),
     (
         "silence of a connection between two requests, of a client that is answered",
         "120 s, 30 s",

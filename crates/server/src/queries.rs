@@ -80,6 +80,8 @@ pub(crate) struct Listed {
     pub(crate) runs_for: Duration,
     pub(crate) memory_bytes: u64,
     pub(crate) samples: u64,
+    /// Whether it changes what is stored.
+    pub(crate) is_change: bool,
     pub(crate) is_killed: bool,
 }
 
@@ -134,6 +136,11 @@ pub(crate) struct Entry {
 }
 
 impl Queries {
+    /// A number that nothing else which runs has or gets.
+    pub(crate) fn number(&self) -> u64 {
+        self.next.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
     /// Puts a query on the list.
     pub(crate) fn enter(
         self: &Arc<Self>,
@@ -141,7 +148,7 @@ impl Queries {
         title: Title,
         meter: Meter,
     ) -> Entry {
-        let id = self.next.fetch_add(1, Ordering::Relaxed) + 1;
+        let id = self.number();
         let running = Running { who, title, began: Instant::now(), meter };
         self.running.lock().insert(id, running);
         Entry { queries: self.clone(), id }
@@ -159,6 +166,7 @@ impl Queries {
             runs_for: running.began.elapsed(),
             memory_bytes: running.meter.memory_bytes(),
             samples: running.meter.samples_of_all(),
+            is_change: running.title.is_change,
             is_killed: running.meter.cancel().is_cancelled(),
         };
         let seen = running.iter().filter(|(_, running)| who.oversees(&running.who));

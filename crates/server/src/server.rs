@@ -11,8 +11,8 @@ use crate::reload::reload;
 use crate::shared::Shared;
 use crate::store::Store;
 use crate::tls::Tls;
-use crate::{continuous, history, host, manager, mqtt, statsd, udp};
-use foliot_engine::Engine;
+use crate::{continuous, history, host, manager, mqtt, opening, statsd, udp};
+use foliot_engine::{Engine, Opening};
 use foliot_proto_opentsdb::BuildInfo;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::fmt;
@@ -139,6 +139,7 @@ impl Server {
         if config.mqtt_broker.0.is_some() {
             tokio::spawn(mqtt::serve(shared.clone()));
         }
+        tokio::spawn(opening::tell(shared.clone()));
         tokio::spawn(continuous::serve(shared.clone()));
         tokio::spawn(monitor::serve(shared.clone()));
         tokio::spawn(watch_certificate(shared.clone()));
@@ -155,6 +156,11 @@ impl Server {
     /// What is listened on; the main one first.
     pub fn listeners(&self) -> &[Listener] {
         &self.listeners
+    }
+
+    /// What is to be told of how far the store is on its way: whoever asks meanwhile hears it.
+    pub fn opening(&self) -> &Opening {
+        &self.shared.opening
     }
 
     /// Begins to serve: the store has recovered. Tells the token that may do everything as long as

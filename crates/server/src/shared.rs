@@ -6,6 +6,7 @@ use crate::exemplars::Exemplars;
 use crate::history::History;
 use crate::http::Budget;
 use crate::ingest::PATIENT_MAX;
+use crate::jobs::Jobs;
 use crate::limits::Limit;
 use crate::logging::Repeats;
 use crate::makers::Makers;
@@ -19,7 +20,7 @@ use crate::server::{Built, Documents};
 use crate::store::Store;
 use crate::tls::Tls;
 use foliot_access::{Gate, Principal};
-use foliot_engine::Commit;
+use foliot_engine::{Commit, Opening};
 use foliot_exec::Limits;
 use foliot_lock::{Mutex, Rank};
 use foliot_model::{BatchBuffers, Pattern};
@@ -45,6 +46,8 @@ pub(crate) struct Shared {
     /// The pages below `/docs`.
     pub(crate) documents: Documents,
     pub(crate) metrics: Metrics,
+    /// How far the store is on its way.
+    pub(crate) opening: Arc<Opening>,
     /// There once the store has recovered.
     store: OnceLock<Store>,
     /// Whether the store is there; changes once.
@@ -67,6 +70,8 @@ pub(crate) struct Shared {
     pub(crate) connected: Mutex<HashMap<IpAddr, u64>>,
     /// Queries that run.
     pub(crate) queries: Arc<Queries>,
+    /// Other work that takes long.
+    pub(crate) jobs: Jobs,
     /// Who may do what.
     pub(crate) gate: Gate,
     /// The server's certificate, if it has one.
@@ -116,6 +121,7 @@ impl Shared {
             build: built.info,
             documents: built.documents,
             metrics: Metrics::default(),
+            opening: Arc::default(),
             store: OnceLock::new(),
             is_ready: watch::Sender::new(false),
             is_stopping: watch::Sender::new(false),
@@ -133,6 +139,7 @@ impl Shared {
             patient: Semaphore::new(PATIENT_MAX),
             connected: Mutex::new(Rank::Table, HashMap::new()),
             queries: Arc::default(),
+            jobs: Jobs::default(),
             gate: Gate::new(config.access_enabled)
                 .with_passwords_from(config.access_password_length_min as usize)
                 .with_most(config.limits_users, config.limits_tokens),

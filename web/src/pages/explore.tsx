@@ -62,7 +62,7 @@ export function Explore({ params }: { params: URLSearchParams }) {
   };
   return (
     <div class="explore">
-      <Toolbar explored={explored} names={bases.answer?.databases.map(({ name }) => name) ?? []} set={set} isLoading={asked.isLoading} onRun={asked.again} />
+      <Toolbar explored={explored} names={bases.answer?.databases.map(({ name }) => name) ?? []} set={set} isLoading={asked.isLoading} onRun={asked.again} onStop={asked.stop} />
       <div class="rows">
         {explored.questions.map((question, index) => {
           const failed = found?.outcomes[index];

@@ -204,13 +204,14 @@ const Described = ({ of: { kind, help, unit } }: { of: Help }) => (
 
 /** What is stored of it, in figures. */
 function Stored({ told }: { told: Facts }) {
-  const { series, samples, bytes, plain_bytes, first_ms, last_ms, kinds, kept } = told;
+  const { series, samples, bytes, plain_bytes, first_ms, last_ms, kinds, kept, arrived } = told;
   const when = (at: number | null) => (at === null ? "–" : timeText(at, "local").slice(0, 16));
   return (
     <div class="tiles wide">
       <Tile name="Samples" value={format(samples)} note={`${kinds.join(", ") || "none"} of ${format(series)} series`} />
       <Tile name="Size" value={format(bytes, "bytes")} note={samples ? `${format(bytes / samples, "bytes")} each, 1 : ${format(plain_bytes / Math.max(1, bytes))}` : "nothing is stored"} />
       <Tile name="Last sample" value={last_ms === null ? "–" : last_ms > Date.now() ? "ahead" : `${spanText(Date.now() - last_ms)} ago`} note={`the first ${when(first_ms)}`} />
+      <Tile name="Late" value={arrived.samples ? format((100 * arrived.late) / arrived.samples, "percent") : "–"} note={arrived.samples ? `${format(arrived.late)} of ${format(arrived.samples)} since the start came after a newer one` : "none came since the start"} />
       <Tile name="Kept" value={kept.map(({ keeps }) => keeps).join(", ") || "–"} note={kept.find(({ rule }) => rule)?.rule ?? "as its database says"} />
     </div>
   );

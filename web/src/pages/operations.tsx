@@ -1,9 +1,10 @@
-// Operations: how the server fares, in seven views: what comes in, who sends it, queries, storage, retention,
-// settings, and the log.
+// Operations: how the server fares, in eight views: what comes in, who sends it, queries and other work, storage,
+// backups, retention, settings, and the log.
 
 import { type Status, status } from "../api";
 import { useAsked, useInSight } from "../hooks";
 import { Failed, Loading } from "../parts/small";
+import { Backups } from "../parts/backups";
 import { Log, Settings } from "../parts/configured";
 import { Overview } from "../parts/overview";
 import { Queries } from "../parts/queries";
@@ -14,7 +15,7 @@ import { Storage } from "../parts/storage";
 const EVERY_MS = 2000;
 
 const VIEWS = [
-  ["overview", "Overview"], ["senders", "Senders"], ["queries", "Queries"], ["storage", "Storage"], ["retention", "Retention"], ["settings", "Settings"], ["log", "Log"],
+  ["overview", "Overview"], ["senders", "Senders"], ["queries", "Queries"], ["storage", "Storage"], ["backups", "Backups"], ["retention", "Retention"], ["settings", "Settings"], ["log", "Log"],
 ] as const;
 
 export function Operations({ params }: { params: URLSearchParams }) {
@@ -38,6 +39,7 @@ export function Operations({ params }: { params: URLSearchParams }) {
       {view === "senders" && <Senders />}
       {view === "queries" && <Queries />}
       {view === "storage" && now && <Storage now={now} />}
+      {view === "backups" && <Backups />}
       {view === "retention" && <Retention />}
       {view === "settings" && <Settings />}
       {view === "log" && <Log />}
@@ -49,7 +51,6 @@ export function Operations({ params }: { params: URLSearchParams }) {
 function Alarms({ now }: { now: Status }) {
   return (
     <>
-      {!now.is_ready && <div class="failed" role="alert"><p>The store is being opened: the log is replayed. Writes and questions are answered as soon as it is done; the log says how far it is.</p></div>}
       {now.troubles?.map((trouble) => <div class="failed" role="alert" key={trouble}><p>{trouble}</p></div>)}
       {now.store?.lacks_space && <div class="failed" role="alert"><p>The disk is all but full: writes are refused. Free some room, or keep samples for less long (retention.time).</p></div>}
       {now.store?.is_poisoned && <div class="failed" role="alert"><p>The log has failed and nothing is acknowledged: check the disk, then restart Foliot.</p></div>}

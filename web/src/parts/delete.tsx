@@ -1,8 +1,9 @@
 // Takes samples of a metric away, after it has told how many.
 
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { type Doomed, type Taken, take } from "../api";
 import { doomed } from "../doomed";
+import { useLong } from "../hooks";
 import { format } from "../units";
 import { Failed } from "./small";
 
@@ -19,31 +20,37 @@ export function Delete({ metric, onDone }: { metric: string; onDone: () => void 
   const [said, setSaid] = useState("");
   const [error, setError] = useState<Error | null>(null);
   const [isBusy, setIsBusy] = useState(false);
+  const isLong = useLong(isBusy);
+  const abort = useRef<AbortController | null>(null);
   // What was counted is what goes: any change asks for another count.
   const typing = (set: (text: string) => void) => (event: { currentTarget: HTMLInputElement }) => {
     set(event.currentTarget.value);
     setPreview(null);
     setSaid("");
   };
-  const guarded = async (work: () => Promise<void>) => {
+  const guarded = async (work: (signal: AbortSignal) => Promise<void>) => {
+    const { signal } = abort.current = new AbortController();
     setIsBusy(true);
     setError(null);
     try {
-      await work();
+      await work(signal);
     } catch (failed) {
-      setError(failed as Error);
+      if (signal.aborted) {
+        setPreview(null);
+        setSaid("Ended. Count again to see what is there.");
+      } else setError(failed as Error);
     }
     setIsBusy(false);
   };
-  const count = () => guarded(async () => {
+  const count = () => guarded(async (signal) => {
     const wanted = doomed(metric, labels, from, to, Date.now());
     if (typeof wanted === "string") throw new Error(wanted);
-    const taken = await take("", wanted, true);
+    const taken = await take("", wanted, true, signal);
     setSaid(taken.samples ? "" : "There is nothing of that to delete.");
     setPreview(taken.samples ? { doomed: wanted, taken } : null);
   });
-  const go = ({ doomed: wanted }: Preview) => guarded(async () => {
-    const taken = await take("", wanted, false);
+  const go = ({ doomed: wanted }: Preview) => guarded(async (signal) => {
+    const taken = await take("", wanted, false, signal);
     setPreview(null);
     setSaid(`${format(taken.samples)} samples of ${format(taken.series)} series are deleted; the audit log says so.`);
     onDone();
@@ -61,7 +68,9 @@ export function Delete({ metric, onDone }: { metric: string; onDone: () => void 
             Delete {format(preview.taken.samples)} samples of {format(preview.taken.series)} series, about {format(preview.taken.bytes, "bytes")}
           </button>
         )}
+        {isLong && <button type="button" onClick={() => abort.current?.abort()}>Cancel</button>}
       </form>
+      {isLong && <progress aria-label="It goes on" />}
       {error && <Failed error={error} />}
       <p class="note" role="status">{said || (preview ? "This cannot be undone." : "Nothing goes before it is counted.")}</p>
     </section>

@@ -1,10 +1,11 @@
-// Queries that run, with an end to each; and what questions cost so far.
+// Queries that run, with an end to each, other work that takes long, and what questions cost so far.
 
 import { useState } from "preact/hooks";
 import { type Cost, type Running, cancel, costs, queries } from "../api";
 import { useAsked } from "../hooks";
 import { spanText } from "../time";
 import { format } from "../units";
+import { Jobs } from "./jobs";
 import { Failed, Loading } from "./small";
 
 const EVERY_MS = 2000;
@@ -12,7 +13,7 @@ const EVERY_MS = 2000;
 export function Queries() {
   const running = useAsked("queries", () => queries(), EVERY_MS);
   const cost = useAsked("costs", () => costs(), EVERY_MS);
-  return <><Runs asked={running} /><Costs asked={cost} /></>;
+  return <><Runs asked={running} /><Jobs /><Costs asked={cost} /></>;
 }
 
 function Runs({ asked }: { asked: { answer: { queries: Running[] } | null; error: Error | null; again: () => void } }) {

@@ -1,6 +1,7 @@
 // What holds for all questions of Explore: the range, and how answers are shown.
 
 import { useEffect, useState } from "preact/hooks";
+import { useLong } from "../hooks";
 import type { Explored } from "../state";
 import { RANGES, type Span, moved, span, timeText, widened } from "../time";
 
@@ -10,9 +11,11 @@ interface Props {
   set: (part: Partial<Explored>) => void;
   isLoading: boolean;
   onRun: () => void;
+  onStop: () => void;
 }
 
-export function Toolbar({ explored, names, set, isLoading, onRun }: Props) {
+export function Toolbar({ explored, names, set, isLoading, onRun, onStop }: Props) {
+  const isLong = useLong(isLoading);
   const { range, zone } = explored;
   const [start, setStart] = useState(range.start);
   const [end, setEnd] = useState(range.end);
@@ -60,7 +63,9 @@ export function Toolbar({ explored, names, set, isLoading, onRun }: Props) {
       <select aria-label="Refresh" value={String(explored.refresh)} onChange={(event) => set({ refresh: Number(event.currentTarget.value) })}>
         {[...new Set([0, 2, 10, 60, explored.refresh])].map((seconds) => <option key={seconds} value={String(seconds)}>{seconds ? `every ${seconds} s` : "no refresh"}</option>)}
       </select>
-      <button type="submit" class="main" aria-busy={isLoading}>Run</button>
+      {isLong
+        ? <button type="button" class="main run" onClick={onStop}>Cancel</button>
+        : <button type="submit" class="main run" aria-busy={isLoading}>Run</button>}
     </form>
   );
 }

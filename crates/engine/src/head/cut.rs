@@ -33,6 +33,7 @@ impl Cutter {
         if !page.has(local) {
             return Ok(());
         }
+        let held = page.held(local);
         page.cut_sealed(local, range, &mut |block| self.cut_block(block, range))?;
         page.cut_late(local, range);
         self.builder.clear();
@@ -44,6 +45,7 @@ impl Cutter {
             self.builder.columns.retain(|time_ns| !range.contains(time_ns));
             page.replace_stream(local, self.builder.blocks());
         }
+        page.arrivals.leave(local, held.saturating_sub(page.held(local)));
         Ok(())
     }
 

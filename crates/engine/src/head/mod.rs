@@ -7,12 +7,15 @@
 //! have all gone quiet is given back: of a series that is not written any more nothing stays but a
 //! sixty-fourth of a byte.
 
+mod arrivals;
 pub(crate) mod cut;
 mod late;
 pub(crate) mod page;
 mod reorder;
 pub(crate) mod slab;
 pub(crate) mod stream;
+
+pub use arrivals::Arrived;
 
 use crate::block::Builder;
 use crate::error::Error;
@@ -193,6 +196,12 @@ impl Head {
         if let Some(page) = self.page(page_of(sid)) {
             page.copy(local_of(sid), range, out);
         }
+    }
+
+    /// How samples of a series came, for as long as its page is there.
+    pub(crate) fn arrived(&self, sid: u32) -> Arrived {
+        let page = self.page(page_of(sid));
+        page.map_or(Arrived::default(), |page| page.arrived(local_of(sid)))
     }
 
     /// The latest sample of a series since the store was opened, if it is a number.

@@ -5,6 +5,7 @@
 //! blocks. Samples whose time is sealed already are late (`late.rs`). Blocks and late samples are
 //! chained per series, so reading one series never walks its neighbours.
 
+use super::arrivals::Arrivals;
 use super::late::Late;
 use super::reorder::{self, Fronts};
 use super::slab::{self, Handle, Slab};
@@ -130,6 +131,7 @@ pub(crate) struct PageData {
     late: Late,
     /// Once a sample did not come in order.
     pub(super) fronts: Option<Box<Fronts>>,
+    pub(super) arrivals: Arrivals,
 }
 
 impl Default for PageData {
@@ -197,6 +199,7 @@ impl PageData {
             sealed_bytes: 0,
             late: Late::default(),
             fronts: None,
+            arrivals: Arrivals::default(),
         }
     }
 
@@ -316,11 +319,16 @@ impl PageData {
     fn append_late(&mut self, local: usize, sample: Decoded, bytes: &[u8]) {
         // What is closed must stay so, even if deletes take the block away.
         self.make_fronts();
-        if self.newest_ns(local) == Some(sample.time_ns)
+        let newest_ns = self.newest_ns(local);
+        if newest_ns == Some(sample.time_ns)
             && let Some(state) = self.states.get_mut(local)
         {
             state.flags |= IS_IN_DOUBT;
         }
+        if newest_ns.is_some_and(|newest_ns| sample.time_ns < newest_ns) {
+            self.arrivals.come_late(local);
+        }
+        self.arrivals.leave(local, 1);
         self.late.push(&mut self.slab, local, sample, bytes);
     }
 
@@ -359,7 +367,19 @@ impl PageData {
             state.flags &= !HAS_SEALED;
         }
         let fronts = self.fronts.take().map(reorder::reopened);
-        std::mem::replace(self, Self { fronts, ..Self::over(states) })
+        let arrivals = self.left();
+        std::mem::replace(self, Self { fronts, arrivals, ..Self::over(states) })
+    }
+
+    /// How many samples of a series the open stream and sealed blocks hold.
+    pub(super) fn held(&self, local: usize) -> usize {
+        let mut held = self.states.get(local).map_or(0, |state| state.count as usize);
+        let mut at = chain_head(&self.sealed_last, local) as usize;
+        while let Some(sealed) = at.checked_sub(1).and_then(|index| self.sealed.get(index)) {
+            held += sealed.block.count as usize;
+            at = sealed.before as usize;
+        }
+        held
     }
 
     /// Whether the page holds samples of the series.

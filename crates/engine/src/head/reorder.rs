@@ -84,6 +84,9 @@ impl PageData {
                 return false;
             }
             state.pass(front, time_ns);
+            if state.flags & IS_BEHIND != 0 {
+                self.arrivals.come_late(local);
+            }
         } else {
             state.flags &= !IS_IN_DOUBT;
         }
@@ -104,6 +107,9 @@ impl PageData {
         let Some(state) = self.states.get_mut(local) else { return };
         if let Some(front) = self.fronts.as_mut().and_then(|fronts| fronts.get_mut(local)) {
             state.pass(front, time_ns);
+            if state.flags & IS_BEHIND != 0 {
+                self.arrivals.come_late(local);
+            }
         } else {
             state.flags &= !IS_IN_DOUBT;
         }
@@ -149,8 +155,10 @@ impl PageData {
         builder.decode_stream();
         let mut open = 0;
         if is_mixed {
+            let came = builder.columns.len();
             builder.columns.sort_newest_wins();
             let count = builder.columns.len();
+            self.arrivals.leave(local, came.saturating_sub(count));
             // Where many samples were updates there is no block yet.
             open = if count * 4 < samples_max * 3 { count } else { REORDER_SAMPLES.min(count) };
         }

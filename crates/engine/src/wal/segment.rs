@@ -98,6 +98,14 @@ pub(crate) fn list(disk: &dyn Disk, dir: &Path) -> Result<Vec<u64>, Error> {
     .map_err(Error::io("list", dir))
 }
 
+/// Where the wal ends at the latest, by the length of its newest segment; 0 if there is none.
+pub(crate) fn end_lsn(disk: &dyn Disk, dir: &Path) -> Result<u64, Error> {
+    let Some(base_lsn) = list(disk, dir)?.pop() else { return Ok(0) };
+    let path = filenames::wal(dir, base_lsn);
+    let file = disk.open(&path).map_err(Error::io("open", &path))?;
+    Ok(base_lsn.saturating_add(file.len().saturating_sub(SEGMENT_HEADER_LEN as u64)))
+}
+
 /// The newest segment that was begun, if its file is not there. Nothing else would tell of it: the
 /// log would only end sooner.
 pub(crate) fn missing(disk: &dyn Disk, dir: &Path) -> Result<Option<u64>, Error> {

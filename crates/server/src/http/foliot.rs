@@ -5,12 +5,14 @@
 //! is in, carried out by `exec`, and written down here.
 
 mod annotations;
+mod backups;
 mod cardinality;
 mod catalogue;
 mod delete;
 mod encode;
 mod history;
 mod import;
+mod jobs;
 mod metric;
 mod monitor;
 mod promql;
@@ -24,8 +26,9 @@ mod settings;
 mod status;
 mod steps;
 
-use super::{Call, Reply, body, means_preview, namespace, not_read, status_of_missing, store};
+use super::{Call, Reply, body, means_preview, namespace, not_read, status_of_missing};
 use crate::http::routes::Right;
+use crate::opening;
 use crate::query::Failure;
 use crate::shared::Shared;
 use crate::store::Store;
@@ -61,6 +64,9 @@ pub(crate) enum Endpoint {
     Queries,
     Costs,
     Cancel,
+    Jobs,
+    CancelJob,
+    Backups,
 }
 
 impl Endpoint {
@@ -86,7 +92,16 @@ impl Endpoint {
             (Self::Saved, "DELETE") => &["name"],
             (Self::Annotations, "GET" | "HEAD") => &["start_ms", "end_ms"],
             (Self::Annotations, "DELETE") => &["start_ms"],
-            (Self::Import, _) => &["format", "precision", "first_line", "dry_run"],
+            (Self::Import, _) => &[
+                "format",
+                "precision",
+                "first_line",
+                "dry_run",
+                "file",
+                "total_bytes",
+                "done_bytes",
+                "job",
+            ],
             (Self::Logs | Self::Alerts, _) => &["limit"],
             (Self::Senders, _) => &["limit", "by"],
             (Self::Targets, _) => &["job", "state", "search", "limit"],
@@ -145,6 +160,9 @@ pub(super) async fn answer(shared: &Arc<Shared>, endpoint: Endpoint, call: Call)
         Endpoint::Status => Ok(status::answer(shared)),
         Endpoint::Queries => Ok(queries::list(shared, &call.who)),
         Endpoint::Cancel => queries::cancel(shared, call).await,
+        Endpoint::Jobs => Ok(jobs::list(shared, &call.who)),
+        Endpoint::CancelJob => jobs::cancel(shared, call).await,
+        Endpoint::Backups => backups::list(shared),
     };
     answered.unwrap_or_else(|reply| reply).header(header::CACHE_CONTROL, "no-store")
 }
@@ -189,6 +207,18 @@ async fn body_of(shared: &Shared, call: Call, known: &[&str]) -> Result<Map<Stri
         Some(other) => Err(bad(&format!("{other}: is none of {}", known.join(", ")))),
         None => Ok(body),
     }
+}
+
+/// The store, or the answer while it is not there.
+fn store(shared: &Shared) -> Result<&Store, Reply> {
+    shared.store().ok_or_else(|| unopened(shared))
+}
+
+/// The answer while the store is not there: how far it is on its way.
+pub(super) fn unopened(shared: &Shared) -> Reply {
+    let error = json!({"message": opening::said(shared)});
+    let body = json!({"error": error, "opening": opening::told(shared)});
+    Reply::json(StatusCode::SERVICE_UNAVAILABLE, body.to_string()).retry_after(1)
 }
 
 /// The store and the namespace that a request names.

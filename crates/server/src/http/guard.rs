@@ -97,7 +97,10 @@ fn is_loaded(headers: &HeaderMap) -> bool {
 
 /// Who sends a request.
 fn identify(shared: &Shared, route: &Route, call: &Call) -> Result<Arc<Principal>, Reply> {
-    let store = store(shared)?;
+    let store = match route.target {
+        Target::Foliot(_) => shared.store().ok_or_else(|| super::foliot::unopened(shared))?,
+        _ => store(shared)?,
+    };
     let shown = credentials(route, call);
     if shown.as_ref().is_some_and(Credentials::is_without_name) {
         return Err(challenge(refuse(route, StatusCode::UNAUTHORIZED, "username required")));

@@ -3,6 +3,7 @@
 use super::{Call, INFLUX_VERSION, Reply, accepts_gzip};
 use crate::http::routes::Asset;
 use crate::metrics::Exposition;
+use crate::opening;
 use crate::server::Documents;
 use crate::shared::Shared;
 use flate2::read::GzDecoder;
@@ -137,8 +138,7 @@ pub(super) fn ready(shared: &Shared) -> Reply {
     match shared.store() {
         Some(store) => readiness(&store.engine().troubles()),
         None => {
-            let seconds = shared.began.elapsed().as_secs();
-            let text = format!("opening the store, for {seconds} s so far");
+            let text = opening::said(shared);
             Reply::text(StatusCode::SERVICE_UNAVAILABLE, text).retry_after(1)
         }
     }

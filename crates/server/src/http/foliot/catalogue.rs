@@ -1,8 +1,8 @@
 //! `catalogue`: what there is, by name. Names are found by any part of them, whatever their case.
 
-use super::{bad, limit, place, refuse, refuse_failure};
+use super::{bad, limit, place, refuse, refuse_failure, store};
 use crate::host;
-use crate::http::{Call, Reply, accepts_gzip, reply, store};
+use crate::http::{Call, Reply, accepts_gzip, reply};
 use crate::limits::Limit;
 use crate::query::{self, Job, Title};
 use crate::shared::Shared;

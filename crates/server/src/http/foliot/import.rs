@@ -5,10 +5,11 @@
 //! it is too old to be kept, or one series too many.
 
 use super::catalogue::{kind_name, metric};
-use super::{bad, refuse};
+use super::{bad, refuse, store};
+use crate::http::routes::Right;
 use crate::http::{Call, Reply, body, namespace, status_of, status_of_missing, status_of_wait};
-use crate::http::{routes::Right, store};
 use crate::ingest;
+use crate::jobs::{Job, JobState};
 use crate::metrics::{Way, now_ns};
 use crate::rejects::shortened;
 use crate::shared::Shared;
@@ -66,25 +67,116 @@ struct Asked {
     /// Number of the first line within the file.
     first_line: u32,
     is_preview: bool,
+    /// Which piece of a file this is, if that was told.
+    piece: Option<Piece>,
+}
+
+/// A piece of a file that is brought in as one job.
+struct Piece {
+    /// The number that the piece before was answered with.
+    job: Option<u64>,
+    /// What the file is called.
+    file: String,
+    /// Bytes of the file up to the end of the piece, and all of them.
+    bytes: (u64, u64),
 }
 
 pub(super) async fn answer(shared: &Shared, call: Call) -> Result<Reply, Reply> {
-    let store = store(shared)?;
     let params = Params::parse(&call.query);
     let asked = Asked::parse(&params)?;
+    let Some(piece) = &asked.piece else {
+        let found = bring(shared, call, &asked).await?;
+        return Ok(Reply::json(StatusCode::OK, found.to_string()));
+    };
+    let id = piece.begin(shared, &call, asked.is_preview)?;
+    match bring(shared, call, &asked).await {
+        Ok(mut found) => {
+            piece.end(shared, id, &found);
+            if let Some(found) = found.as_object_mut() {
+                found.insert("job".to_owned(), json!(id));
+            }
+            Ok(Reply::json(StatusCode::OK, found.to_string()))
+        }
+        Err(refusal) => {
+            let said = format!("a piece was answered with {}", refusal.status);
+            shared.jobs.end(id, JobState::Failed, said);
+            Err(refusal)
+        }
+    }
+}
+
+impl Piece {
+    fn parse(params: &Params) -> Result<Option<Self>, Reply> {
+        let number = |name: &str| match params.get(name).map(str::parse::<u64>) {
+            None => Ok(None),
+            Some(Ok(number)) => Ok(Some(number)),
+            Some(Err(_)) => Err(bad(&format!("{name}: must be a whole number"))),
+        };
+        let (job, done, total) = (number("job")?, number("done_bytes")?, number("total_bytes")?);
+        let bytes = match (done, total) {
+            (None, None) if job.is_none() => return Ok(None),
+            (Some(done), Some(total)) if done <= total => (done, total),
+            _ => {
+                let text = "done_bytes, total_bytes: a piece of a file says both, and the first is \
+                            not above the second";
+                return Err(bad(text));
+            }
+        };
+        let file = shortened(params.get("file").unwrap_or_default());
+        Ok(Some(Self { job, file, bytes }))
+    }
+
+    /// The number of the job that the piece belongs to, which begins with its first one; unless
+    /// somebody has ended it.
+    fn begin(&self, shared: &Shared, call: &Call, is_preview: bool) -> Result<u64, Reply> {
+        let state = self.job.map(|id| (id, shared.jobs.hear(id, &call.who)));
+        match state {
+            Some((id, Some(JobState::Running))) => Ok(id),
+            Some((id, Some(JobState::Cancelled))) => {
+                let text = format!("job {id} was cancelled: nothing of this piece is stored");
+                Err(refuse(StatusCode::CONFLICT, &text).close())
+            }
+            // It began before a restart, or so many others have that it is not listed any more.
+            _ => {
+                let id = shared.queries.number();
+                let kind = if is_preview { "dry run" } else { "import" };
+                let job = Job::new(id, kind, self.file.clone(), call.who.clone());
+                shared.jobs.begin(job.in_pieces(call.database(shared), self.bytes.1));
+                Ok(id)
+            }
+        }
+    }
+
+    /// Notes what became of the piece.
+    fn end(&self, shared: &Shared, id: u64, found: &Value) {
+        let count = |name: &str| found.get(name).and_then(Value::as_u64).unwrap_or(0);
+        let (done, total) = self.bytes;
+        shared.jobs.note(id, |job| {
+            job.bytes = Some(self.bytes);
+            job.count(count("rows"), count("refused"));
+        });
+        if done == total {
+            shared.jobs.finish(id);
+        }
+    }
+}
+
+/// Reads a piece, stores it if that is wanted, and waits until it is safe.
+async fn bring(shared: &Shared, call: Call, asked: &Asked) -> Result<Value, Reply> {
+    let store = store(shared)?;
     let right = if asked.is_preview { Right::Read } else { Right::Write };
     let namespace = namespace(shared, store, &call.query, &call.headers, right)
         .map_err(|missing| refuse(status_of_missing(&missing), &missing.to_string()))?;
     let scope = call.write_scope(shared);
     let text = body::read(shared, &call.headers, call.body, shared.bytes.take()).await?;
-    let work = || take(shared, store, (namespace, &scope), &asked, &text.bytes);
+    let work = || take(shared, store, (namespace, &scope), asked, &text.bytes);
     let (found, commit) = ingest::heavy(shared, text.bytes.len(), work).await?;
     shared.bytes.give(text.into_bytes());
     if let Some(commit) = commit {
         let waited = store.wait(commit, shared.config.wal_ack).await;
         waited.map_err(|error| refuse(status_of_wait(&error), &error.to_string()))?;
     }
-    Ok(Reply::json(StatusCode::OK, found.to_string()))
+    Ok(found)
 }
 
 impl Asked {
@@ -108,7 +200,8 @@ impl Asked {
             Some(_) => return Err(bad("first_line: must be a number from 1")),
         };
         let is_preview = crate::http::is_preview(params, &[]).map_err(|reason| bad(&reason))?;
-        Ok(Self { format, precision, first_line, is_preview })
+        let piece = Piece::parse(params)?;
+        Ok(Self { format, precision, first_line, is_preview, piece })
     }
 }
 

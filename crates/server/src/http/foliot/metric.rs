@@ -6,7 +6,7 @@ use crate::config::{Keep, KeepRules, Setting};
 use crate::http::{Call, Reply, reply, status_of};
 use crate::query::{self, Failure, Job, Title, Work};
 use crate::shared::Shared;
-use foliot_engine::{Error, RetentionRule};
+use foliot_engine::{Arrived, Error, RetentionRule};
 use foliot_exec::{Query, Ran};
 use foliot_model::{Kind, NANOS_PER_MILLI, NamespaceId, Samples, Selector, TimeRange};
 use foliot_proto_opentsdb::Params;
@@ -47,6 +47,8 @@ struct Seen {
     kinds: BTreeSet<&'static str>,
     /// How long its series are kept: the rule, and the time.
     kept: BTreeSet<(Option<String>, String)>,
+    /// How they came since the start.
+    arrived: Arrived,
 }
 
 fn run(
@@ -100,6 +102,7 @@ fn run(
         "last_ms": millis(seen.last_ns),
         "kinds": seen.kinds,
         "kept": kept,
+        "arrived": {"samples": seen.arrived.samples, "late": seen.arrived.late},
         "help": help(shared, &[name.to_owned()]).into_values().next(),
         "is_whole": looked_at.len() == sids.len(),
     });
@@ -108,6 +111,7 @@ fn run(
 
 /// Looks at the first and the last sample of a series.
 fn look(query: &Query<'_>, sid: u32, seen: &mut Seen) -> Result<(), Error> {
+    seen.arrived += query.snapshot.arrived(sid);
     let mut scan = query.snapshot.scan(sid, TimeRange::ALL)?;
     let first_ns = match scan.peek() {
         Some(block) => Some(block.range.start_ns),

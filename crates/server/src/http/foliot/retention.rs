@@ -2,7 +2,7 @@
 //! rule that nobody has set yet, comes to.
 
 use super::delete::matchers;
-use super::{bad, body_of, place, refuse, refuse_failure};
+use super::{bad, body_of, place, refuse, refuse_failure, store};
 use crate::config::{Keep, KeepRules, Setting};
 use crate::http::{Call, Reply, reply, status_of};
 use crate::metrics::now_ns;
@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub(super) fn list(shared: &Shared) -> Result<Reply, Reply> {
-    let store = crate::http::store(shared)?;
+    let store = store(shared)?;
     let listed = store.listed_databases();
     let listed = listed.map_err(|error| refuse(status_of(&error), &error.to_string()))?;
     let databases: Vec<Value> = listed

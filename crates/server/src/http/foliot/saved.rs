@@ -1,7 +1,7 @@
 //! `saved`: questions and dashboards that people keep, in the store, by database. What they show is
 //! an address of the page; whoever opens it sees what they may see.
 
-use super::{bad, body_of, place, refuse};
+use super::{bad, body_of, place, refuse, store};
 use crate::http::{Call, NO_ROOM_FOR_NAMES, Reply, status_of, status_of_wait};
 use crate::metrics::now_ns;
 use crate::shared::Shared;
@@ -75,7 +75,7 @@ async fn put(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
     saved.insert("name".to_owned(), json!(name));
     saved.insert("by".to_owned(), json!(by));
     saved.insert("changed_ms".to_owned(), json!(now_ns() / NANOS_PER_MILLI));
-    let store = crate::http::store(shared)?;
+    let store = store(shared)?;
     let key = format!("{prefix}{name}");
     let written = {
         // What is counted must not become more meanwhile.

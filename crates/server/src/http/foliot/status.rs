@@ -4,6 +4,7 @@
 use crate::http::Reply;
 use crate::machine;
 use crate::metrics::now_ns;
+use crate::opening;
 use crate::rejects::Refused;
 use crate::shared::Shared;
 use foliot_engine::Stats;
@@ -45,6 +46,9 @@ pub(super) fn answer(shared: &Shared) -> Reply {
         "memory": memory,
         "queries": queries,
     });
+    if let (None, Some(answer)) = (shared.store(), answer.as_object_mut()) {
+        answer.insert("opening".to_owned(), opening::told(shared));
+    }
     if let (Some(store), Some(answer)) = (shared.store(), answer.as_object_mut()) {
         let stats = store.engine().stats();
         let troubles = store.engine().troubles();
