@@ -69,7 +69,7 @@ pub use read::{ReadChunks, ReadQuery, ReadRequest, ReadResult};
 pub use samples::{PlacedSeries, STALE, Samples, pack_labels};
 pub use scraped::{BadLine, Exposed, Format, Measured, Scraped, SeriesName};
 pub use series::{push_histogram_sample, push_number_sample, push_series};
-pub use statistics::statistics;
+pub use statistics::Statistics;
 pub use statsd::Statsd;
 pub use text::TextLines;
 pub use write::{Counts, Malformed, Version, WriteRequest};

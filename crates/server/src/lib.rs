@@ -32,6 +32,7 @@ mod mqtt;
 mod pace;
 mod queries;
 mod query;
+mod ranks;
 mod rejects;
 mod reload;
 mod replies;
