@@ -517,6 +517,40 @@ fn what_most_series_are_due_to_is_told() {
 }
 
 #[test]
+fn what_series_are_due_to_takes_no_memory_for_their_labels() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &["--set", "limits.query_memory_bytes=1MiB"]);
+    let lines = |metric: &str| {
+        let line = |n: u32| format!("{metric}{{host=\"host-{n}\",kind=\"k{}\"}} 1\n", n % 7);
+        (0..20_000).map(line).collect::<String>()
+    };
+    for metric in ["first", "second"] {
+        assert_eq!(server.post("/api/v1/import/prometheus", &lines(metric)).status, 204);
+    }
+    // The labels of all of them are more than there is room for.
+    let (status, answer) = {
+        let answer = server.get("/prometheus/api/v1/series?match[]=first");
+        (answer.status, answer.text())
+    };
+    assert_eq!(status, 422, "{answer}");
+    assert!(answer.contains("limits.query_memory_bytes"), "{answer}");
+    let text = server.get("/prometheus/api/v1/status/tsdb?limit=1").text();
+    let host_bytes: usize = (0..20_000).map(|n| format!("host-{n}").len()).sum();
+    for wanted in [
+        r#""headStats":{"numLabelPairs":20009,"numSeries":40000}"#.to_owned(),
+        r#""seriesCountByMetricName":[{"name":"first","value":20000}]"#.to_owned(),
+        r#""labelValueCountByLabelName":[{"name":"host","value":20000}]"#.to_owned(),
+        format!(r#""memoryInBytesByLabelName":[{{"name":"host","value":{host_bytes}}}]"#),
+        r#""seriesCountByLabelValuePair":[{"name":"__name__=first","value":20000}]"#.to_owned(),
+    ] {
+        assert!(text.contains(&wanted), "{wanted}: {text}");
+    }
+    let text =
+        server.get("/prometheus/api/v1/status/tsdb?match[]=first&match[]={host=\"host-1\"}").text();
+    assert!(text.contains(r#""numSeries":20001"#), "{text}");
+}
+
+#[test]
 fn fields_of_measurements_are_seen_under_both_names() {
     let dir = Scratch::new();
     let server = Server::start(dir.path(), &["--set", "opentsdb.allow_delete=true"]);

@@ -52,7 +52,7 @@ pub(crate) enum Command {
 #[derive(ClapArgs, Debug, Clone)]
 pub(crate) struct DataArgs {
     /// The world that the data come from: tsbs-cpu, tsbs-devops, tsbs-iot, iotdb, iotdb-repeating,
-    /// wind, churn, sparse, or a TOML file that describes another
+    /// wind, churn, sparse, scraped, or a TOML file that describes another
     #[arg(long, default_value = "tsbs-cpu", value_parser = Profile::parse)]
     pub(crate) profile: Profile,
     /// Number of sources (hosts, devices, turbines)
@@ -355,7 +355,7 @@ pub(crate) struct GenerateArgs {
 #[derive(ClapArgs, Debug, Clone)]
 pub(crate) struct CalibrateArgs {
     /// The world that the data come from: tsbs-cpu, tsbs-devops, tsbs-iot, iotdb, iotdb-repeating,
-    /// wind, churn, sparse, or a TOML file that describes another
+    /// wind, churn, sparse, scraped, or a TOML file that describes another
     #[arg(long, default_value = "tsbs-cpu", value_parser = Profile::parse)]
     pub(crate) profile: Profile,
     /// Seconds for each measurement

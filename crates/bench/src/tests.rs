@@ -84,6 +84,7 @@ fn the_bytes_of_every_world_are_pinned() {
         ("wind", 0xa1c7a77d4438a7b7),
         ("churn", 0x8e664a0379911ae1),
         ("sparse", 0x7c78f75b36164cc5),
+        ("scraped", 0xb46f2ed768ae8a4a),
     ] {
         let fleet = fleet(Profile::parse(name).unwrap(), 60);
         let share = Share::of(&fleet, 0, 1, 0..1000, 1);

@@ -89,7 +89,7 @@ pub use error::Error;
 pub use foliot_codec::{DecimalSum, Summary};
 pub use foliot_index::{
     Census, Counted, Description, FIELDS_MAX, Identity, LABELS_MAX, Listed, MayGather, Ranks,
-    SymbolKind,
+    SymbolKind, Telling,
 };
 pub use head::Arrived;
 pub use inspect::{Show, Shown, inspect};

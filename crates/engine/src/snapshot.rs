@@ -18,7 +18,7 @@ use crate::scan::Scan;
 use crate::sight::{Narrowed, Sight};
 use crate::tombstones::Mask;
 use crate::view::View;
-use foliot_index::{Census, Identity, Listed, MayGather, Ranks, SymbolKind};
+use foliot_index::{Census, Identity, Listed, MayGather, Ranks, SymbolKind, Telling};
 use foliot_model::{NamespaceId, Samples, Selector, TimeRange};
 use std::ops::Range;
 use std::sync::Arc;
@@ -238,8 +238,8 @@ impl Snapshot {
     }
 
     /// A census of series of a namespace that were selected before. It has counted none yet.
-    pub fn census(&self, namespace: NamespaceId) -> Census {
-        self.epochs.current().census(namespace)
+    pub fn census(&self, namespace: NamespaceId, telling: Telling) -> Census {
+        self.epochs.current().census(namespace, telling)
     }
 
     /// Counts selected series, which ascend.

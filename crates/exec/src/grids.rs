@@ -39,7 +39,7 @@ mod stored;
 mod walk;
 
 pub use row::GridRow;
-pub(crate) use stored::labelled;
+pub(crate) use stored::{labelled, sids};
 
 use crate::limits::{CHUNK_SAMPLES, Charge, Meter};
 use crate::{Error, Query, Ran};

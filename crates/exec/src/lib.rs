@@ -166,6 +166,20 @@ pub fn labels(
     rows::shapes::labels(query, shape, charge)
 }
 
+/// The series that any of these select and that may have samples in `range`, ascending. What they
+/// weigh is added to `charge`.
+///
+/// # Errors
+/// As [`names`].
+pub fn stored(
+    query: &Query<'_>,
+    series: &[grid::Stored],
+    range: TimeRange,
+    charge: &mut Charge<'_>,
+) -> Result<Vec<u32>, Error> {
+    grids::sids(query, series, range, charge)
+}
+
 /// The labels of series that may have samples in `range`, the measurement among them, distinct and
 /// in order. What they weigh is added to `charge`.
 ///

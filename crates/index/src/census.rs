@@ -5,7 +5,7 @@
 //! takes more than a second. Series of earlier epochs, whose numbers mean something else, are
 //! counted by their names, which are then looked for among those of the open epoch.
 
-use crate::identity::{Identity, metric};
+use crate::identity::Identity;
 use crate::names::{Names, SymbolKind};
 use crate::registry::Registry;
 use foliot_model::{DEFAULT_FIELD, NamespaceId};
@@ -28,10 +28,20 @@ type OnColumn<'a> = dyn FnMut(u32, (&str, &str), u64) + 'a;
 /// A label's name and value.
 type Pair = (Arc<str>, Arc<str>);
 
+/// What a census tells, and how.
+#[derive(Clone, Copy, Debug)]
+pub struct Telling {
+    /// What stands between a measurement and its field in the name of a metric.
+    pub before_field: char,
+    /// Whether the bytes of names are told. Each of them is looked at then.
+    pub weighs: bool,
+}
+
 /// Series of one namespace, counted by what they are called.
 #[derive(Debug)]
 pub struct Census {
     namespace: NamespaceId,
+    telling: Telling,
     series: u64,
     /// By column, and by pair, of the open epoch.
     columns: Vec<u32>,
@@ -50,10 +60,16 @@ pub struct Ranks {
     pub metrics_total: usize,
     /// Names of labels that they have.
     pub labels_total: usize,
+    /// Labels with their values that they have.
+    pub pairs_total: usize,
+    /// Bytes of the names of all metrics.
+    pub metrics_bytes: u64,
     /// Metrics with their series.
     pub metrics: Vec<(String, u64)>,
     /// Labels with their distinct values and their series, by values.
     pub labels: Vec<(String, Counted)>,
+    /// The same, by the bytes of their values, where they are told.
+    pub heaviest: Vec<(String, Counted)>,
     /// Labels with one of their values, and series.
     pub pairs: Vec<([String; 2], u64)>,
 }
@@ -65,13 +81,15 @@ pub struct Counted {
     pub values: u64,
     /// Series that have it.
     pub series: u64,
+    /// Bytes of its values, where they are told.
+    pub bytes: u64,
 }
 
 impl Census {
     /// Counts a series of an earlier epoch.
     pub fn add(&mut self, identity: &Identity) {
         self.series += 1;
-        let name = metric(&identity.measurement, &identity.field);
+        let name = self.telling.metric(&identity.measurement, &identity.field);
         *self.metrics_spelled.entry(name).or_default() += 1;
         for label in &identity.labels {
             let pair = (label.name.clone(), label.value.clone());
@@ -96,10 +114,11 @@ impl Registry {
 
     /// A census of a namespace that has counted nothing yet. Series that are registered after this
     /// may not be known to it.
-    pub fn census(&self, namespace: NamespaceId) -> Census {
+    pub fn census(&self, namespace: NamespaceId, telling: Telling) -> Census {
         let names = self.names().read();
         Census {
             namespace,
+            telling,
             series: 0,
             columns: vec![0; names.columns().len() as usize],
             pairs: vec![0; names.pairs().entries().len() as usize],
@@ -118,17 +137,23 @@ impl Registry {
     /// The names that most series are due to, at most `limit` of each sort.
     pub fn ranks(&self, mut census: Census, limit: usize) -> Ranks {
         let pairs_unknown = census.settle(self);
-        let (metrics_total, metrics) = census.metrics(self, limit);
+        let weighs = census.telling.weighs;
+        let mut ranks = Ranks { series: census.series, ..Ranks::default() };
+        census.metrics(self, limit, &mut ranks);
         let mut labels: Vec<Counted> = Vec::new();
         let mut first = First::new(limit);
         let mut at = 0;
         for pairs in census.pairs.chunks(NAMES_AT_ONCE) {
             let names = self.names().read();
             for (&series, pair) in pairs.iter().zip(at..).filter(|(series, _)| **series > 0) {
-                let Some([_, label, _]) = names.pair(pair) else { continue };
+                let Some([_, label, value]) = names.pair(pair) else { continue };
+                let bytes =
+                    if weighs { names.symbol(SymbolKind::LabelValue, value).len() } else { 0 };
                 labels.resize(labels.len().max(label as usize + 1), Counted::default());
-                labels.get_mut(label as usize).into_iter().for_each(|of| of.add(series.into()));
+                let of = labels.get_mut(label as usize).into_iter();
+                of.for_each(|of| of.add(series.into(), bytes));
                 first.offer(series.into(), pair);
+                ranks.pairs_total += 1;
             }
             at += pairs.len() as u32;
         }
@@ -145,18 +170,33 @@ impl Registry {
         let labels = (0..).zip(labels).filter(|(_, counted)| counted.values > 0);
         let mut labels: HashMap<String, Counted> = labels.map(spelled).collect();
         drop(names);
+        ranks.pairs_total += pairs_unknown.len();
         for ((label, value), series) in pairs_unknown {
-            labels.entry(label.to_string()).or_default().add(series);
+            labels.entry(label.to_string()).or_default().add(series, value.len());
             pairs.push(([label.to_string(), value.to_string()], series));
         }
         // Those of the open epoch stay in front of equal ones.
         pairs.sort_by_key(|(_, series)| Reverse(*series));
         pairs.truncate(limit);
-        let labels_total = labels.len();
+        ranks.labels_total = labels.len();
         let mut labels: Vec<(String, Counted)> = labels.into_iter().collect();
+        if weighs {
+            labels.sort_unstable_by(|(a, x), (b, y)| y.bytes.cmp(&x.bytes).then_with(|| a.cmp(b)));
+            ranks.heaviest = labels.iter().take(limit).cloned().collect();
+        }
         labels.sort_unstable_by(|(a, x), (b, y)| y.values.cmp(&x.values).then_with(|| a.cmp(b)));
         labels.truncate(limit);
-        Ranks { series: census.series, metrics_total, labels_total, metrics, labels, pairs }
+        Ranks { labels, pairs, ..ranks }
+    }
+}
+
+impl Telling {
+    /// A measurement with one of its fields: the default one is not told.
+    fn metric(self, measurement: &str, field: &str) -> String {
+        match field == DEFAULT_FIELD {
+            true => measurement.to_owned(),
+            false => format!("{measurement}{}{field}", self.before_field),
+        }
     }
 }
 
@@ -210,16 +250,16 @@ impl Census {
         unknown
     }
 
-    /// How many metrics there are, and those with most series.
-    fn metrics(&mut self, registry: &Registry, limit: usize) -> (usize, Vec<(String, u64)>) {
+    /// Tells how many metrics there are, and those with most series.
+    fn metrics(&mut self, registry: &Registry, limit: usize, ranks: &mut Ranks) {
         // Several columns may be called the same: m.f is field f of m, and the only field of m.f.
         let mut spelled = std::mem::take(&mut self.metrics_spelled);
         self.each_column(registry, &mut |_, (measurement, field), series| {
             if field != DEFAULT_FIELD {
-                *spelled.entry(metric(measurement, field)).or_default() += series;
+                *spelled.entry(self.telling.metric(measurement, field)).or_default() += series;
             }
         });
-        let (mut first, mut plain) = (First::new(limit), 0);
+        let (mut first, mut plain, mut bytes) = (First::new(limit), 0, 0);
         self.each_column(registry, &mut |column, (measurement, field), series| match spelled
             .get_mut(measurement)
         {
@@ -227,19 +267,20 @@ impl Census {
             Some(count) => *count += series,
             None => {
                 plain += 1;
+                bytes += measurement.len() as u64;
                 first.offer(series, column);
             }
         });
-        let total = plain + spelled.len();
+        ranks.metrics_total = plain + spelled.len();
+        ranks.metrics_bytes = bytes + spelled.keys().map(|name| name.len() as u64).sum::<u64>();
         let names = registry.names().read();
         let plain = first.into_sorted().filter_map(|(series, column)| {
             let (measurement, _) = column_named(&names, column)?;
             Some((measurement.to_owned(), series))
         });
-        let mut metrics: Vec<(String, u64)> = spelled.into_iter().chain(plain).collect();
-        metrics.sort_unstable_by(|(a, x), (b, y)| y.cmp(x).then_with(|| a.cmp(b)));
-        metrics.truncate(limit);
-        (total, metrics)
+        ranks.metrics = spelled.into_iter().chain(plain).collect();
+        ranks.metrics.sort_unstable_by(|(a, x), (b, y)| y.cmp(x).then_with(|| a.cmp(b)));
+        ranks.metrics.truncate(limit);
     }
 
     /// Tells each column that was counted, its measurement and field, and its series.
@@ -265,10 +306,11 @@ fn column_named(names: &Names, column: u32) -> Option<(&str, &str)> {
 }
 
 impl Counted {
-    /// Counts one more value, of so many series.
-    fn add(&mut self, series: u64) {
+    /// Counts one more value, of so many series and bytes.
+    fn add(&mut self, series: u64, bytes: usize) {
         self.values += 1;
         self.series += series;
+        self.bytes += bytes as u64;
     }
 }
 

@@ -41,7 +41,7 @@ mod stage;
 mod values;
 mod wanted;
 
-pub use census::{Census, Counted, Ranks};
+pub use census::{Census, Counted, Ranks, Telling};
 pub use epoch::Origin;
 pub use error::Error;
 pub use identity::{Description, Identity};

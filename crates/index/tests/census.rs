@@ -9,11 +9,13 @@
 #[allow(dead_code, reason = "shared with other tests, which need other parts")]
 mod model;
 
-use foliot_index::{Ranks, Registry};
+use foliot_index::{Ranks, Registry, Telling};
 use foliot_model::Selector;
 use model::{Line, write_all};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+
+const TELLING: Telling = Telling { before_field: '.', weighs: true };
 
 fn everything(namespace: u32) -> Selector {
     Selector { namespace, names: vec![], matchers: vec![], exact_labels: None, only: None }
@@ -61,6 +63,16 @@ impl Expected {
         let counted = ranks.labels.iter();
         let counted = counted.map(|(name, of)| (name.as_str(), (of.values, of.series)));
         assert_eq!(counted.collect::<BTreeMap<_, _>>(), labels);
+        assert_eq!(ranks.pairs_total, self.pairs.len());
+        let bytes = self.metrics.keys().map(|name| name.len() as u64).sum::<u64>();
+        assert_eq!(ranks.metrics_bytes, bytes);
+        let mut heaviest: BTreeMap<&str, u64> = BTreeMap::new();
+        for (name, value) in self.pairs.keys() {
+            *heaviest.entry(name).or_default() += value.len() as u64;
+        }
+        let told = ranks.heaviest.iter().map(|(name, of)| (name.as_str(), of.bytes));
+        assert_eq!(told.collect::<BTreeMap<_, _>>(), heaviest);
+        assert!(ranks.heaviest.is_sorted_by_key(|(_, of)| Reverse(of.bytes)));
     }
 }
 
@@ -87,7 +99,7 @@ fn series_are_counted_by_all_that_they_are_called() {
     }
     write_all(&registry, 7, &[Line::new("a,dc=y", &["b.c"])]);
     expected.add("a,dc=y", &["b.c"]);
-    let mut census = registry.census(7);
+    let mut census = registry.census(7, TELLING);
     registry.count(&registry.select(&everything(7)), &mut census);
     expected.check(&registry.ranks(census, 100));
 }
@@ -105,7 +117,7 @@ fn series_of_an_earlier_epoch_are_counted_by_name() {
         write_all(&open, 7, &[Line::new(key, fields)]);
         expected.add(key, fields);
     }
-    let mut census = open.census(7);
+    let mut census = open.census(7, TELLING);
     earlier.identities(&earlier.select(&everything(7)), &mut |_, identity| census.add(&identity));
     open.count(&open.select(&everything(7)), &mut census);
     assert!(census.memory_bytes() > open.census_bytes());
@@ -119,7 +131,7 @@ fn the_largest_are_told_and_of_equal_ones_the_first() {
         write_all(&registry, 0, &[Line::new(&format!("m,host=h{host}"), &["value"])]);
     }
     write_all(&registry, 0, &[Line::new("m,host=h30", &["other"])]);
-    let mut census = registry.census(0);
+    let mut census = registry.census(0, TELLING);
     registry.count(&registry.select(&everything(0)), &mut census);
     let ranks = registry.ranks(census, 3);
     let values: Vec<(&str, u64)> =

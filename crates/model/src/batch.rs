@@ -215,13 +215,27 @@ impl<'a> Batch<'a> {
     /// not the shape's.
     #[inline]
     pub fn push_row(&mut self, key: [Span; 2], time_ns: i64, shape: u32, line: u32) -> bool {
+        let [key_head, key_tail] = key;
+        let key_hash = self.hasher.key(self.slice(key_head), self.slice(key_tail));
+        self.push_hashed_row(key_hash, key, time_ns, shape, line)
+    }
+
+    /// The same for a key whose hash is known already, perhaps of another spelling: one hash must
+    /// never stand for two keys.
+    #[inline]
+    pub fn push_hashed_row(
+        &mut self,
+        key_hash: u128,
+        [key_head, key_tail]: [Span; 2],
+        time_ns: i64,
+        shape: u32,
+        line: u32,
+    ) -> bool {
         let fields = self.buffers.shapes.get(shape as usize).map_or(0, |shape| shape.fields_count);
         if fields == 0 || self.pending_cells() != fields as usize {
             self.discard_cells();
             return false;
         }
-        let [key_head, key_tail] = key;
-        let key_hash = self.hasher.key(self.slice(key_head), self.slice(key_tail));
         let cells_start = self.cells_done as u32;
         self.buffers.rows.push(Row {
             key_hash,

@@ -156,7 +156,7 @@ impl KeyParts {
 }
 
 /// Hashes the keys of one namespace in one syntax.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyHasher {
     seed: u64,
 }

@@ -1,8 +1,9 @@
 //! What is remembered of a target from scrape to scrape: which series it had, so that one that
 //! vanishes is marked as over, and what each line's name and labels became ([`known`]).
 //!
-//! 1. A line whose name and labels were seen before costs a look-up.
-//! 2. A new one is read, gets the target's labels, and goes through the rules.
+//! 1. A line that stands where it stood at the last scrape costs a hash of its name and labels, one
+//!    that stands elsewhere a look-up. Comments that are the same all together are not read.
+//! 2. A new line is read, gets the target's labels, and goes through the rules.
 //! 3. At the end what was there at the last scrape and is not there now is marked as stale.
 //!
 //! Memory is bounded by what two answers of the target hold: what the last scrape did not show is
@@ -27,6 +28,9 @@ const METADATA_MAX: usize = 10_000;
 const HELP_BYTES_MAX: usize = 4096;
 
 const NAME: &str = "__name__";
+
+/// What marks a series as over.
+const OVER: Measured<'static> = Measured::Number(STALE);
 
 /// What is said of a scrape that has more samples than any may have.
 pub const SAMPLES_MAX: &str = "limits.scrape_samples";
@@ -67,6 +71,8 @@ pub struct Cache {
     room_bytes: usize,
     scrapes: u32,
     metadata: BTreeMap<String, (Metadata, u32)>,
+    /// The hash of all comments that were read last, and the last scrape that had them.
+    described: Option<(u128, u32)>,
 }
 
 /// Bytes for which room is looked for at a time.
@@ -107,6 +113,9 @@ impl Cache {
     ) -> Result<Counts, (Counts, String)> {
         self.scrapes = self.scrapes.wrapping_add(1).max(1);
         let scrapes = self.scrapes;
+        if let Some(hasher) = out.hasher() {
+            self.known.hash_by(hasher);
+        }
         let mut scrape = Scrape { job, target, most, at_ms, counts: Counts::default(), out };
         let read = match format {
             Format::Protobuf => self.read_messages(&mut scrape, text),
@@ -118,8 +127,13 @@ impl Cache {
             let kept = counts.kept;
             Err(format!("{kept} samples are more than sample_limit allows: {limit}"))
         });
-        read.and(limited).map_err(|reason| (counts, reason))?;
-        self.known.finish(scrapes, &mut |key| out.push(key, STALE, at_ms));
+        if let Err(reason) = read.and(limited) {
+            self.known.give_up();
+            return Err((counts, reason));
+        }
+        self.known.finish(&mut |series| out.push_placed(series, OVER, at_ms));
+        out.refer_to(self.known.labels(), self.known.hasher());
+        self.known.forget_unseen();
         self.room_bytes = self.known.bytes();
         self.metadata.retain(|_, (_, last)| last.saturating_add(METADATA_SCRAPES) >= scrapes);
         Ok(counts)
@@ -127,7 +141,9 @@ impl Cache {
 
     /// The target failed, or is not scraped any more: marks all that it had as over.
     pub fn end(&mut self, at_ms: i64, out: &mut Samples) {
-        self.known.end(&mut |key| out.push(key, STALE, at_ms));
+        self.known.end(&mut |series| out.push_placed(series, OVER, at_ms));
+        out.refer_to(self.known.labels(), self.known.hasher());
+        self.known.forget_all_over();
     }
 
     /// The rules have changed: lines are read anew.
@@ -153,9 +169,42 @@ impl Cache {
         format: Format,
     ) -> Result<(), String> {
         let mut scraped = Scraped::new(text, format).map_err(|bad| bad.to_string())?;
-        while let Some(exposed) = scraped.step().map_err(|bad| bad.to_string())? {
-            self.take_exposed(scrape, exposed)?;
+        let (described, mut comments) = (scraped.clone(), 0u128);
+        loop {
+            if let Some((seen, value)) = self.known.follow(&mut scraped) {
+                scrape.counts.scraped += 1;
+                self.show(scrape, seen, (Measured::Number(value), &[]), None)?;
+            } else if let Some(comment) = scraped.step_comment() {
+                comments = self.known.hasher().key(&comments.to_le_bytes(), comment.as_bytes());
+            } else {
+                match scraped.step().map_err(|bad| bad.to_string())? {
+                    Some(exposed) => self.take_exposed(scrape, exposed)?,
+                    None => break,
+                }
+            }
         }
+        self.describe(scrape, described, comments)
+    }
+
+    /// Reads the comments of a text, unless they are what they were.
+    fn describe(
+        &mut self,
+        scrape: &mut Scrape<'_, '_>,
+        mut text: Scraped<'_>,
+        comments: u128,
+    ) -> Result<(), String> {
+        match self.described.take() {
+            Some((before, last)) if before == comments => {
+                let same = self.metadata.values_mut().filter(|(_, shown)| *shown == last);
+                same.for_each(|(_, shown)| *shown = self.scrapes);
+            }
+            _ => {
+                while let Some(said) = text.describe().map_err(|bad| bad.to_string())? {
+                    self.take_exposed(scrape, said)?;
+                }
+            }
+        }
+        self.described = Some((comments, self.scrapes));
         Ok(())
     }
 
@@ -196,18 +245,29 @@ impl Cache {
         time_ms: Option<i64>,
     ) -> Result<(), String> {
         scrape.counts.scraped += 1;
-        let seen = match self.known.line(series.bytes(), self.scrapes) {
+        let seen = match self.known.line(series.bytes()) {
             Seen::Never => self.learn(scrape, series)?,
             seen => seen,
         };
-        let Seen::Series(known) = seen else { return Ok(()) };
+        self.show(scrape, seen, (value, exemplars), time_ms)
+    }
+
+    /// Adds the sample of a line that is known, unless it is dropped.
+    fn show(
+        &mut self,
+        scrape: &mut Scrape<'_, '_>,
+        seen: Seen,
+        (value, exemplars): (Measured<'_>, &[Exemplar]),
+        time_ms: Option<i64>,
+    ) -> Result<(), String> {
+        let Seen::Series(slot) = seen else { return Ok(()) };
         scrape.counts.kept += 1;
         if scrape.counts.kept > scrape.most.samples {
             return Err(format!("more than {} samples ({SAMPLES_MAX})", scrape.most.samples));
         }
         let time_ms = time_ms.filter(|_| scrape.job.honor_timestamps);
         if time_ms.is_none() || scrape.job.tracks_timestamps {
-            match self.known.show(known, self.scrapes) {
+            match self.known.show(slot) {
                 Shown::New => scrape.counts.added += 1,
                 // The first one counts, as in Prometheus.
                 Shown::Twice if time_ms.is_none() => {
@@ -217,15 +277,12 @@ impl Cache {
                 Shown::Again | Shown::Twice => {}
             }
         }
-        let key = self.known.whole(known);
         let time_ms = time_ms.unwrap_or(scrape.at_ms);
-        match value {
-            Measured::Number(value) => scrape.out.push(key, value, time_ms),
-            Measured::Histogram(of) => scrape.out.push_histogram(key, of, time_ms),
-        }
+        scrape.out.push_placed(self.known.placed(slot), value, time_ms);
         for exemplar in exemplars {
             scrape.counts.exemplars += 1;
-            scrape.out.exemplars_mut().push(&[key], exemplar, scrape.at_ms);
+            let series = self.known.packed(slot);
+            scrape.out.exemplars_mut().push(&[&series], exemplar, scrape.at_ms);
         }
         Ok(())
     }
@@ -238,7 +295,7 @@ impl Cache {
     ) -> Result<Seen, String> {
         let no_room = || format!("its series take too much memory ({MEMORY_MAX})");
         let labels = scrape.labels_of(series)?;
-        let learned = self.known.learn(series.bytes(), labels.as_ref(), self.scrapes);
+        let learned = self.known.learn(series.bytes(), labels.as_ref());
         let bytes = self.known.bytes();
         if bytes > self.room_bytes {
             self.room_bytes = bytes + ROOM_STEP_BYTES;

@@ -242,7 +242,7 @@ mod tests {
         let samples = datadog_samples(version, json.as_bytes()).map_err(|bad| bad.to_string())?;
         let shown = samples
             .iter()
-            .map(|(key, value, time_ms)| format!("{} {value} {time_ms}", shown_key(key)));
+            .map(|(key, value, time_ms)| format!("{} {value} {time_ms}", shown_key(&key)));
         Ok(shown.collect())
     }
 

@@ -1,5 +1,6 @@
 //! Keys: the labels of a series as remote write 1.0 spells them, read only when they are new.
 
+use crate::label_table::spell;
 use crate::wire::{Fields, push_bytes, push_varint};
 use crate::write::Malformed;
 use foliot_model::{KeyError, KeyParts, KeySyntax, Span};
@@ -14,6 +15,9 @@ pub(crate) const LABEL_VALUE: u64 = 2;
 
 /// The key syntax of this door: the head is empty, the tail is a run of label fields. Labels of
 /// remote write 2.0 are packed into the same spelling, so that a series is found under one hash.
+///
+/// Or the head is a [`crate::LabelTable`], and the tail has the places of a series in it. It counts
+/// as what it spells: the hash is that of the run of labels.
 pub static KEY_SYNTAX: KeySyntax =
     KeySyntax { id: 24, name: "remote write", parse: parse_key, parse_field: copy_field };
 
@@ -22,8 +26,18 @@ fn copy_field(raw: &[u8], out: &mut Vec<u8>) -> Result<(), KeyError> {
     Ok(())
 }
 
+fn parse_key(head: &[u8], tail: &[u8], parts: &mut KeyParts) -> Result<(), KeyError> {
+    if head.is_empty() {
+        return parse_packed(tail, parts);
+    }
+    let mut packed = Vec::new();
+    let spelled = spell(head, tail, &mut packed);
+    spelled.map_err(|Malformed(reason)| KeyError { field: "tag", reason })?;
+    parse_packed(&packed, parts)
+}
+
 /// Labels that contradict each other are found when the parts are put in order.
-fn parse_key(_head: &[u8], tail: &[u8], parts: &mut KeyParts) -> Result<(), KeyError> {
+fn parse_packed(tail: &[u8], parts: &mut KeyParts) -> Result<(), KeyError> {
     let unreadable = |Malformed(reason)| KeyError { field: "tag", reason };
     let text = |span: Span| {
         tail.get(span.offset as usize..(span.offset + span.length) as usize).unwrap_or_default()

@@ -26,6 +26,7 @@ mod group;
 mod histogram;
 mod json_lines;
 mod key;
+mod label_table;
 mod metricsql;
 mod otlp;
 mod promql;
@@ -56,6 +57,7 @@ pub use graphite::{GraphiteRead, PICKLE_BYTES_MAX, decode_graphite, decode_pickl
 pub use group::Group;
 pub use json_lines::{JsonLines, json_lines};
 pub use key::{KEY_SYNTAX, shown_key, shown_series};
+pub use label_table::{LabelTable, places, push_place};
 pub use metricsql::Question;
 pub use otlp::{
     Naming, OTLP_JSON_BYTES_MAX, OtlpRequest, otlp_answer, otlp_json_answer, otlp_of_json,
@@ -64,10 +66,10 @@ pub use promql::{
     Asked, Dialect, Expression, ParseError, SamplesAsked, Span, Type, VectorSelector,
 };
 pub use read::{ReadChunks, ReadQuery, ReadRequest, ReadResult};
-pub use samples::{STALE, Samples, pack_labels};
+pub use samples::{PlacedSeries, STALE, Samples, pack_labels};
 pub use scraped::{BadLine, Exposed, Format, Measured, Scraped, SeriesName};
 pub use series::{push_histogram_sample, push_number_sample, push_series};
-pub use statistics::statistics;
+pub use statistics::Statistics;
 pub use statsd::Statsd;
 pub use text::TextLines;
 pub use write::{Counts, Malformed, Version, WriteRequest};

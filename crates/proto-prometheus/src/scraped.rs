@@ -142,6 +142,12 @@ const KINDS: [&str; 10] = [
     "",
 ];
 
+/// What stands around a line and means nothing.
+const BLANKS: [char; 3] = [' ', '\t', '\r'];
+
+/// The line that ends OpenMetrics.
+const END: &str = "# EOF";
+
 /// The lines of a text.
 #[derive(Clone, Debug)]
 pub struct Scraped<'a> {
@@ -165,25 +171,77 @@ impl<'a> Scraped<'a> {
         Ok(Self { rest, line: 0, format, has_ended: false })
     }
 
+    /// Steps over the next line, if it is a series whose name and labels take `length` bytes that
+    /// `is_known` knows, with one number behind a space and no more. Returns the number.
+    ///
+    /// Of bytes that are known it need not be asked whether they are a name and labels.
+    pub fn step_known(
+        &mut self,
+        length: usize,
+        is_known: impl FnOnce(&[u8]) -> bool,
+    ) -> Option<f64> {
+        let (series, behind) = self.rest.as_bytes().split_at_checked(length)?;
+        let number = behind.strip_prefix(b" ")?;
+        if series.first() == Some(&b'#') || self.has_ended || !is_known(series) {
+            return None;
+        }
+        let is_end = |bytes: &[u8]| matches!(bytes.first(), None | Some(b'\n'));
+        let (value, length) = match decimal(number) {
+            Some((value, rest)) if is_end(rest) => (value, number.len() - rest.len()),
+            _ => {
+                let end = memchr::memchr(b'\n', number).unwrap_or(number.len());
+                (read_value(std::str::from_utf8(number.get(..end)?).ok()?)?, end)
+            }
+        };
+        let rest = number.get(length..)?;
+        let line = self.rest.len() - rest.len();
+        self.rest = self.rest.get(line..)?;
+        self.rest = self.rest.get(1..).unwrap_or_default();
+        self.line += 1;
+        Some(value)
+    }
+
+    /// Steps over the next line, if it is a comment, and returns it unread.
+    pub fn step_comment(&mut self) -> Option<&'a str> {
+        if !self.rest.starts_with('#') || self.has_ended {
+            return None;
+        }
+        let before = (self.rest, self.line);
+        let line = self.line()?;
+        if line.trim_end_matches(BLANKS) == END {
+            (self.rest, self.line) = before;
+            return None;
+        }
+        Some(line)
+    }
+
+    /// What the next comment that [`Scraped::step_comment`] steps over says; nothing at the end.
+    ///
+    /// # Errors
+    /// When a comment is wrong.
+    pub fn describe(&mut self) -> Result<Option<Exposed<'a>>, BadLine> {
+        while let Some(line) = self.line() {
+            let Some(comment) = line.strip_prefix('#') else { continue };
+            let said = self.comment(comment.trim_end_matches(BLANKS));
+            if let Some(said) = said.map_err(|reason| self.bad(reason))? {
+                return Ok(Some(said));
+            }
+        }
+        Ok(None)
+    }
+
     /// What the next line that says something says; nothing at the end.
     ///
     /// # Errors
     /// When a line is wrong, or the text does not end as it must.
     pub fn step(&mut self) -> Result<Option<Exposed<'a>>, BadLine> {
         let is_open_metrics = self.format == Format::OpenMetrics;
-        while !self.rest.is_empty() {
-            let end = memchr::memchr(b'\n', self.rest.as_bytes()).unwrap_or(self.rest.len());
-            let (line, rest) = self.rest.split_at_checked(end).unwrap_or((self.rest, ""));
-            self.rest = rest.get(1..).unwrap_or_default();
-            self.line += 1;
+        while let Some(line) = self.line() {
             if self.has_ended {
                 return Err(self.bad("nothing may stand behind # EOF"));
             }
-            let is_blank = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t' | b'\r'));
-            let (first, last) = (line.as_bytes().first(), line.as_bytes().last());
-            let is_padded = is_blank(first) || is_blank(last);
-            let line = if is_padded { line.trim_matches([' ', '\t', '\r']) } else { line };
-            if is_open_metrics && line == "# EOF" {
+            let line = line.trim_matches(BLANKS);
+            if is_open_metrics && line == END {
                 self.has_ended = true;
                 continue;
             }
@@ -203,6 +261,18 @@ impl<'a> Scraped<'a> {
             true => Err(self.bad("the text ends without # EOF")),
             false => Ok(None),
         }
+    }
+
+    /// The next line; nothing at the end.
+    fn line(&mut self) -> Option<&'a str> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        let end = memchr::memchr(b'\n', self.rest.as_bytes()).unwrap_or(self.rest.len());
+        let (line, rest) = self.rest.split_at_checked(end)?;
+        self.rest = rest.get(1..).unwrap_or_default();
+        self.line += 1;
+        Some(line)
     }
 
     fn bad(&self, reason: impl Into<String>) -> BadLine {
@@ -312,14 +382,64 @@ fn shortened(line: &str) -> &str {
 }
 
 fn read_value(word: &str) -> Option<f64> {
-    // Most are whole numbers, and each of so few digits is a float.
-    const DIGITS_MAX: usize = 15;
-    let bytes = word.as_bytes();
-    if (1..=DIGITS_MAX).contains(&bytes.len()) && bytes.iter().all(u8::is_ascii_digit) {
-        let digit = |number: u64, byte: &u8| number * 10 + u64::from(byte & 0x0f);
-        return Some(bytes.iter().fold(0, digit) as f64);
+    match decimal(word.as_bytes()) {
+        Some((value, [])) => Some(value),
+        _ => word.parse().ok().map(usual_nan),
     }
-    word.parse().ok().map(usual_nan)
+}
+
+/// The decimal number in front and what stands behind it, where one operation of two floats that
+/// are exact makes it: then it is rounded as it must be. Most numbers have so few digits.
+fn decimal(bytes: &[u8]) -> Option<(f64, &[u8])> {
+    /// Each whole number of so few digits is a float.
+    const DIGITS_MAX: usize = 15;
+    /// Each power of ten up to 22 is one, too.
+    const POWERS: [f64; 23] = [
+        1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16,
+        1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
+    ];
+    let (unsigned, is_negative) = match bytes {
+        [b'-', rest @ ..] => (rest, true),
+        _ => (bytes, false),
+    };
+    let (whole, mut rest) = digits(unsigned, 0);
+    let mut digits_count = unsigned.len() - rest.len();
+    let (mut mantissa, mut power) = (whole, 0);
+    if let [b'.', behind @ ..] = rest {
+        (mantissa, rest) = digits(behind, whole);
+        let fraction = behind.len() - rest.len();
+        digits_count += fraction;
+        power = -(fraction as i64);
+    }
+    if !(1..=DIGITS_MAX).contains(&digits_count) {
+        return None;
+    }
+    if let [b'e' | b'E', behind @ ..] = rest {
+        let (behind, is_smaller) = match behind {
+            [b'-', behind @ ..] => (behind, true),
+            [b'+', behind @ ..] => (behind, false),
+            _ => (behind, false),
+        };
+        let exponent;
+        (exponent, rest) = digits(behind, 0);
+        if !(1..=3).contains(&(behind.len() - rest.len())) {
+            return None;
+        }
+        power += if is_smaller { -(exponent as i64) } else { exponent as i64 };
+    }
+    let (float, scale) = (mantissa as f64, *POWERS.get(power.unsigned_abs() as usize)?);
+    let value = if power < 0 { float / scale } else { float * scale };
+    Some((if is_negative { -value } else { value }, rest))
+}
+
+/// Reads the digits in front behind those of a number; what stands behind them comes with it. Too
+/// many make nonsense of it, and are counted by the caller.
+fn digits(mut bytes: &[u8], mut number: u64) -> (u64, &[u8]) {
+    while let [byte @ b'0'..=b'9', rest @ ..] = bytes {
+        number = number.wrapping_mul(10).wrapping_add(u64::from(byte & 0x0f));
+        bytes = rest;
+    }
+    (number, bytes)
 }
 
 /// The same value, of which each NaN is the usual one.
@@ -446,11 +566,56 @@ mod tests {
     #[test]
     fn values_are_the_floats_that_they_spell() {
         let words = "0 7 00 007 999999999999999 1000000000000000 9007199254740993 \
-                     18446744073709551617 -1 +1 1. .5 1e22 0x1 1_0 Inf 4.9e-324";
+                     18446744073709551617 -1 +1 1. .5 1e22 0x1 1_0 Inf 4.9e-324 1.5 -0 0.1 -2.25 \
+                     123456.789 1.234567e+06 1.7E9 5e-05 1e23 9e-23 1e-22 3e22 999999999999999e22 \
+                     0.000000000000001 1e 1e+ 1e0001 . -. e5 -e5 1.e3 1..2 1e5.5 --1 1e99 \
+                     123456789012345e-22 0.30000000000000004 1.7976931348623157e308";
         for word in words.split(' ') {
             let wanted: Option<f64> = word.parse().ok();
             assert_eq!(read_value(word).map(f64::to_bits), wanted.map(f64::to_bits), "{word}");
         }
+    }
+
+    #[test]
+    fn known_lines_are_stepped_over_as_they_would_be_read() {
+        let text = "a{b=\"c\"} 1.5\na{b=\"c\"} NaN\na 0.1234567890123456789\na 7";
+        let mut scraped = Scraped::new(text.as_bytes(), Format::Text).unwrap();
+        assert_eq!(scraped.step_known(8, |series| series == b"a{b=\"c\"}"), Some(1.5));
+        assert_eq!(scraped.step_known(8, |_| false), None, "it is not known");
+        let nan = scraped.step_known(8, |_| true).map(f64::to_bits);
+        assert_eq!(nan, Some(0x7ff8_0000_0000_0001));
+        assert_eq!(scraped.step_known(2, |_| true), None, "no space stands behind");
+        let long = "0.1234567890123456789".parse().ok();
+        assert_eq!(scraped.step_known(1, |_| true), long);
+        assert_eq!(scraped.step_known(1, |_| true), Some(7.0));
+        assert_eq!(scraped.step(), Ok(None));
+        // What is not so plain is left to be read as a whole.
+        for text in ["a 1 5\n", "a 1 # {} 1", "a {b=\"c\"} 1", "a  1", "a 1 \n", "a x", "# HELP a"]
+        {
+            let mut scraped = Scraped::new(text.as_bytes(), Format::OpenMetrics).unwrap();
+            assert_eq!(scraped.step_known(1, |_| true), None, "{text}");
+            assert_eq!(scraped.rest, text);
+        }
+    }
+
+    #[test]
+    fn comments_are_stepped_over_and_read_later() {
+        let text = "# HELP a b \r\na 1\n#x\n # TYPE a gauge\n# TYPE a counter\n# EOF \n";
+        let mut scraped = Scraped::new(text.as_bytes(), Format::OpenMetrics).unwrap();
+        let mut later = scraped.clone();
+        assert_eq!(scraped.step_comment(), Some("# HELP a b \r"));
+        assert_eq!(scraped.step_comment(), None);
+        assert!(matches!(scraped.step(), Ok(Some(Exposed::Sample { .. }))));
+        assert_eq!(scraped.step_comment(), Some("#x"));
+        assert_eq!(scraped.step(), Ok(Some(Exposed::Kind("a", "gauge"))));
+        assert_eq!(scraped.step_comment(), Some("# TYPE a counter"));
+        assert_eq!(scraped.step_comment(), None, "this is the end");
+        assert_eq!(scraped.step(), Ok(None));
+        assert_eq!(later.describe(), Ok(Some(Exposed::Help("a", "b".into()))));
+        assert_eq!(later.describe(), Ok(Some(Exposed::Kind("a", "counter"))));
+        assert_eq!(later.describe(), Ok(None));
+        let mut bad = Scraped::new(b"a 1\n# TYPE a x\n", Format::Text).unwrap();
+        assert_eq!(bad.describe().unwrap_err().line, 2);
     }
 
     #[test]

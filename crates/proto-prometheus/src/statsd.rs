@@ -269,7 +269,7 @@ mod tests {
     fn flush(statsd: &mut Statsd) -> Vec<String> {
         let mut samples = Samples::default();
         statsd.flush(7, &mut samples);
-        let shown = samples.iter().map(|(key, value, _)| format!("{} {value}", shown_key(key)));
+        let shown = samples.iter().map(|(key, value, _)| format!("{} {value}", shown_key(&key)));
         let mut shown: Vec<_> = shown.collect();
         shown.sort();
         shown

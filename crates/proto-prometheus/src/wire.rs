@@ -51,6 +51,16 @@ impl<'a> Fields<'a> {
         self.at
     }
 
+    /// The bytes of the message that were not walked yet.
+    pub(crate) fn rest(&self) -> &'a [u8] {
+        self.bytes.get(self.at..self.end).unwrap_or_default()
+    }
+
+    /// Walks over so many bytes of them, which somebody else has read.
+    pub(crate) fn step_over(&mut self, length: usize) {
+        self.at = self.at.saturating_add(length).min(self.end);
+    }
+
     /// The next field; nothing at the message's end.
     #[inline]
     pub(crate) fn next(&mut self) -> Result<Option<Field>, Malformed> {

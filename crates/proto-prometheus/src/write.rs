@@ -9,6 +9,8 @@
 //! stands. Version 2.0 refers to a table of symbols; the labels are put together in the batch's
 //! scratch.
 
+mod plain;
+
 use crate::exemplars::{Exemplar, Exemplars};
 use crate::histogram::Message;
 use crate::key::{LABEL, push_label, read_label};
@@ -132,6 +134,8 @@ pub struct WriteRequest<'a> {
     version: Version,
     counts: Counts,
     symbols: Vec<Span>,
+    /// All labels stand in front, as senders write them.
+    are_labels_plain: bool,
     /// What was not decoded yet.
     rest: Fields<'a>,
     /// A series of which a part was decoded.
@@ -163,11 +167,12 @@ impl<'a> WriteRequest<'a> {
     pub fn parse(version: Version, bytes: &'a [u8]) -> Result<Self, Malformed> {
         let rest = Fields::new(bytes, 0, bytes.len());
         let (mut counts, mut symbols) = (Counts::default(), Vec::new());
+        let mut are_labels_plain = version == Version::V1;
         let mut fields = rest;
         while let Some(field) = fields.next()? {
             if field.number == version.series() {
                 counts.series += 1;
-                check_series(version, bytes, &field, &mut counts)?;
+                are_labels_plain &= check_series(version, bytes, &field, &mut counts)?;
             } else if Some(field.number) == version.symbols() {
                 if symbols.len() == SYMBOLS_MAX {
                     let text = format!("more than {SYMBOLS_MAX} symbols: send less at once");
@@ -179,7 +184,8 @@ impl<'a> WriteRequest<'a> {
         if symbols.first().is_some_and(|first| first.length > 0) {
             return Err(Malformed("the first symbol must be the empty text".to_owned()));
         }
-        Ok(Self { bytes, version, counts, symbols, rest, open: None, series: 0 })
+        let (open, series) = (None, 0);
+        Ok(Self { bytes, version, counts, symbols, are_labels_plain, rest, open, series })
     }
 
     /// What the request holds.
@@ -235,7 +241,7 @@ impl<'a> WriteRequest<'a> {
         let (start, end) = series.range().ok()?;
         let rest = Fields::new(self.bytes, start, end);
         match self.key(rest) {
-            Ok(key) => Some(Open { key, rest }),
+            Ok((key, rest)) => Some(Open { key, rest }),
             Err(reason) => {
                 rejects.push(self.reject("tag", reason));
                 None
@@ -247,17 +253,23 @@ impl<'a> WriteRequest<'a> {
         Reject { line: self.series, field: field.into(), reason: reason.into() }
     }
 
-    /// The labels of a series or of an exemplar.
-    fn key(&self, fields: Fields<'a>) -> Result<Key, String> {
+    /// The labels of a series or of an exemplar, and the fields among which the others are.
+    fn key(&self, fields: Fields<'a>) -> Result<(Key, Fields<'a>), String> {
         match self.version {
             Version::V1 => self.key_in_place(fields),
-            Version::V2 => self.key_of_symbols(fields),
+            Version::V2 => self.key_of_symbols(fields).map(|key| (key, fields)),
         }
     }
 
     /// The run of label fields, as senders write them; put together when other fields lie between.
-    fn key_in_place(&self, mut fields: Fields<'a>) -> Result<Key, String> {
-        let mut run: Option<(usize, usize)> = None;
+    fn key_in_place(&self, mut fields: Fields<'a>) -> Result<(Key, Fields<'a>), String> {
+        let (start, length) = (fields.at(), plain::labels_length(fields.rest()));
+        fields.step_over(length);
+        let behind = fields;
+        if self.are_labels_plain {
+            return Ok((Key::Request(Span::new(start, behind.at())), behind));
+        }
+        let mut run = (length > 0).then_some((start, behind.at()));
         let mut packed = Vec::new();
         while let Ok(Some(field)) = fields.next() {
             if field.number != LABEL {
@@ -275,10 +287,10 @@ impl<'a> WriteRequest<'a> {
         }
         let (start, end) = run.unwrap_or_default();
         if packed.is_empty() {
-            return Ok(Key::Request(Span::new(start, end)));
+            return Ok((Key::Request(Span::new(start, end)), behind));
         }
         packed.extend_from_slice(self.bytes.get(start..end).unwrap_or_default());
-        Ok(Key::Packed(packed))
+        Ok((Key::Packed(packed), behind))
     }
 
     /// Puts the labels together that a series of version 2.0 refers to.
@@ -333,6 +345,13 @@ impl<'a> WriteRequest<'a> {
     ) -> Option<Open<'a>> {
         let (exemplar, histogram) = self.version.exemplar_and_histogram();
         while room.is_left() {
+            if let Some(sample) = plain::sample(open.rest.rest()) {
+                open.rest.step_over(sample.length);
+                room.rows -= 1;
+                let (cell, line) = (cell(sample.value), self.series);
+                push_sample((cell, sample.time_ms), (key, shape, line), batch, rejects);
+                continue;
+            }
             let Ok(Some(field)) = open.rest.next() else { return None };
             let (cell, time_ms) = match field.number {
                 SAMPLE => {
@@ -363,16 +382,7 @@ impl<'a> WriteRequest<'a> {
                 _ => continue,
             };
             room.rows -= 1;
-            match time_ns(time_ms) {
-                Some(time_ns) => {
-                    batch.push_cell(cell);
-                    batch.push_row([Span::default(), key], time_ns, shape, self.series);
-                }
-                None => {
-                    let reason = format!("timestamp {time_ms} cannot be stored");
-                    rejects.push(self.reject("timestamp", reason));
-                }
-            }
+            push_sample((cell, time_ms), (key, shape, self.series), batch, rejects);
         }
         Some(open)
     }
@@ -385,7 +395,7 @@ impl<'a> WriteRequest<'a> {
             // A label whose symbol is not there has no name.
             self.key(Fields::new(self.bytes, start, end)).ok()
         });
-        let Some(((value, time_ms), labels)) = read.zip(labels) else { return 0 };
+        let Some(((value, time_ms), (labels, _))) = read.zip(labels) else { return 0 };
         let (labels, time_ms) = (self.packed(&labels).to_owned(), Some(time_ms));
         let bytes = series.len() + labels.len();
         exemplars.push(&[series], &Exemplar { labels, value, time_ms }, 0);
@@ -404,6 +414,25 @@ impl<'a> WriteRequest<'a> {
     }
 }
 
+/// Adds a row of one sample.
+fn push_sample(
+    (cell, time_ms): (Cell, i64),
+    (key, shape, line): (Span, u32, u32),
+    batch: &mut Batch<'_>,
+    rejects: &mut Vec<Reject>,
+) {
+    match time_ns(time_ms) {
+        Some(time_ns) => {
+            batch.push_cell(cell);
+            batch.push_row([Span::default(), key], time_ns, shape, line);
+        }
+        None => {
+            let reason = format!("timestamp {time_ms} cannot be stored");
+            rejects.push(Reject { line, field: "timestamp".into(), reason });
+        }
+    }
+}
+
 /// What a piece may still take.
 pub(crate) struct Room {
     pub(crate) rows: usize,
@@ -416,17 +445,28 @@ impl Room {
     }
 }
 
-/// Checks one series, and counts what is in it.
+/// Checks one series, and counts what is in it. Returns whether all labels stand in front, and as
+/// senders write them; exemplars have some of their own.
 fn check_series(
     version: Version,
     bytes: &[u8],
     series: &Field,
     counts: &mut Counts,
-) -> Result<(), Malformed> {
+) -> Result<bool, Malformed> {
     let (exemplar, histogram) = version.exemplar_and_histogram();
     let (start, end) = series.range()?;
     let mut fields = Fields::new(bytes, start, end);
-    while let Some(field) = fields.next()? {
+    if version == Version::V1 {
+        fields.step_over(plain::labels_length(fields.rest()));
+    }
+    let mut is_plain = true;
+    loop {
+        while let Some(sample) = plain::sample(fields.rest()) {
+            fields.step_over(sample.length);
+            counts.samples += 1;
+        }
+        let Some(field) = fields.next()? else { return Ok(is_plain) };
+        is_plain &= field.number != LABEL && field.number != exemplar;
         match field.number {
             LABEL => check_label(version, bytes, &field)?,
             SAMPLE => {
@@ -445,7 +485,6 @@ fn check_series(
             _ => {}
         }
     }
-    Ok(())
 }
 
 /// Checks the labels of an exemplar.

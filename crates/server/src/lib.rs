@@ -34,6 +34,7 @@ mod opening;
 mod pace;
 mod queries;
 mod query;
+mod ranks;
 mod rejects;
 mod reload;
 mod replies;

@@ -1,10 +1,12 @@
 //! Foliot.
 
-use super::description::{Ack, Adapter, Can, Door, Post, Style, Way};
+use super::description::{Ack, Adapter, Can, Coding, Door, Post, Style, Way};
 use super::told;
 use crate::dialect::influxql::INFLUXQL;
 use crate::dialect::opentsdb::OPENTSDB;
-use crate::encode::{Format, Precision};
+use crate::dialect::promql::{self, PROMQL};
+use crate::dialect::{Language, never};
+use crate::encode::{Format, Precision, REMOTE};
 
 pub(super) static ADAPTER: Adapter = Adapter {
     name: "foliot",
@@ -70,7 +72,33 @@ pub(super) static ADAPTER: Adapter = Adapter {
             can: ANSWERED,
             batch_min: 1,
         },
+        Door {
+            name: "foliot-remote",
+            help: "Foliot, Prometheus remote write (asked at /prometheus)",
+            style: Style::Remote,
+            format: Format::Own(&REMOTE),
+            precision: Precision::Ms,
+            way: Way::Post(Post { path: "/api/v1/write", coding: Coding::Snappy, good_reply: "" }),
+            language: Some(&PROMQL_BELOW),
+            can: &[Can::Acks, Can::Late, Can::Fields, Can::Again, Can::Replace, Can::ShowAtOnce],
+            batch_min: 1,
+        },
     ],
+};
+
+/// Prometheus' paths are OpenTSDB's, too, on the port that takes everything.
+static PROMQL_BELOW: Language = Language {
+    name: "promql-below",
+    help: "PromQL below `/prometheus`, where the port has OpenTSDB's paths, too",
+    over: PROMQL.over,
+    is_whole: PROMQL.is_whole,
+    requests: |fleet, question| {
+        let mut requests = promql::requests(fleet, question, "_")?;
+        requests.iter_mut().for_each(|request| request.path.insert_str(0, "/prometheus"));
+        Some(requests)
+    },
+    read: promql::read,
+    is_nothing: never,
 };
 
 const ANSWERED: &[Can] =

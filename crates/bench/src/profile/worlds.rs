@@ -11,6 +11,7 @@ pub(super) static IOTDB: World = world(|| read(include_str!("worlds/iotdb.toml")
 static IOTDB_REPEATING: World = world(|| read(include_str!("worlds/iotdb-repeating.toml")));
 pub(super) static CHURN: World = world(|| read(include_str!("worlds/churn.toml")));
 pub(super) static SPARSE: World = world(|| read(include_str!("worlds/sparse.toml")));
+static SCRAPED: World = world(|| read(include_str!("worlds/scraped.toml")));
 
 /// A world that is read when it is first wanted.
 type World = LazyLock<&'static Written>;
@@ -20,8 +21,8 @@ const fn world(read: fn() -> &'static Written) -> World {
 }
 
 /// All of them.
-pub(super) fn all() -> [&'static Written; 7] {
-    [&TSBS_CPU, &TSBS_DEVOPS, &TSBS_IOT, &IOTDB, &IOTDB_REPEATING, &CHURN, &SPARSE]
+pub(super) fn all() -> [&'static Written; 8] {
+    [&TSBS_CPU, &TSBS_DEVOPS, &TSBS_IOT, &IOTDB, &IOTDB_REPEATING, &CHURN, &SPARSE, &SCRAPED]
         .map(|world| **world)
 }
 
@@ -44,13 +45,14 @@ mod tests {
             include_str!("worlds/iotdb-repeating.toml"),
             include_str!("worlds/churn.toml"),
             include_str!("worlds/sparse.toml"),
+            include_str!("worlds/scraped.toml"),
         ];
         for text in texts {
             Written::parse(text).unwrap();
         }
         let names: Vec<&str> = all().iter().map(|written| written.name()).collect();
         let known = ["tsbs-cpu", "tsbs-devops", "tsbs-iot", "iotdb", "iotdb-repeating", "churn"];
-        assert_eq!(names, [&known[..], &["sparse"]].concat());
+        assert_eq!(names, [&known[..], &["sparse", "scraped"]].concat());
     }
 
     #[test]

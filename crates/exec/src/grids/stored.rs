@@ -172,6 +172,37 @@ fn named(
     Ok(series)
 }
 
+/// See [`crate::stored`].
+pub(crate) fn sids(
+    query: &Query<'_>,
+    stored: &[Stored],
+    range: TimeRange,
+    charge: &mut Charge<'_>,
+) -> Result<Vec<u32>, Error> {
+    let source = Source::Snapshot(query.snapshot);
+    let mut all = Vec::new();
+    for Stored { selector, measurements, .. } in stored {
+        let mut sids = source.select(selector, range, &query.meter)?;
+        charge.add(sids.len() * size_of::<u32>())?;
+        if !measurements.is_empty() {
+            let mut named = Vec::new();
+            for sids in sids.chunks(CHUNK_SAMPLES) {
+                source.identities(sids, &query.meter, &mut |sid, identity| {
+                    let name = name(&identity.measurement, &identity.field);
+                    if measurements.iter().all(|matcher| matcher.matches(Some(&name))) {
+                        named.push(sid);
+                    }
+                })?;
+            }
+            sids = named;
+        }
+        all.append(&mut sids);
+    }
+    all.sort_unstable();
+    all.dedup();
+    Ok(all)
+}
+
 /// See [`crate::labelled`].
 pub(crate) fn labelled(
     query: &Query<'_>,

@@ -1,35 +1,43 @@
 //! The series of a target, in few bytes each: it is scraped again and again, and has up to a
 //! million.
 //!
-//! A line is known by a hash of 128 bits, keyed by a secret that is drawn when the target is first
-//! scraped, as the keys of the store's series are. What the line became is a *slot*: where the
-//! numbers of its labels lie in one run of bytes. Each label, a name with a value, is spelled out
-//! once for all series that have it.
+//! 1. Lines stand in the order of the last scrape, so that the next one is known by comparing its
+//!    hash with that of the one expected. One that stands elsewhere is looked for among its
+//!    neighbours, and then in a table that is made when it is needed.
+//! 2. What a line became is a *slot*: a series, which is the places of its labels in a table where
+//!    each label, a name with a value, is spelled out once for all series that have it.
+//! 3. Hashes are those by which the store knows its keys, so that it finds a series without its
+//!    labels. They have 128 bits and are keyed by the store's secret.
 
 use crate::relabel::LabelSet;
 use foliot_model::{KeyHasher, KeySecret};
-use foliot_proto_prometheus::{KEY_SYNTAX, pack_labels};
+use foliot_proto_prometheus::{
+    KEY_SYNTAX, LabelTable, PlacedSeries, Scraped, pack_labels, places, push_place,
+};
 use std::collections::HashMap;
 use std::hash::{BuildHasher, BuildHasherDefault, Hash, Hasher, RandomState};
 
-/// About what a line takes with its place in the table.
-const LINE_BYTES: usize = 48;
+/// Lines behind the expected one among which one is looked for: so many may have vanished.
+const NEIGHBOURS: usize = 8;
 
 /// The series of a target.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Known {
-    lines: HashMap<Digest, Line, BuildHasherDefault<First>>,
+    hasher: KeyHasher,
+    /// In the order of the last scrape; those that are new to this one stand behind.
+    lines: Vec<Line>,
+    /// The line that is expected.
+    next: usize,
+    /// How many lines this scrape showed.
+    shown: u32,
+    /// While lines stand elsewhere, or are new.
+    numbers: Option<Numbers>,
     slots: Vec<Slot>,
-    /// The numbers of the labels of all slots, as varints.
-    numbers: Vec<u8>,
-    /// All labels, packed, and where each ends.
-    labels: Vec<u8>,
-    ends: Vec<u32>,
+    /// The places of the labels of all slots.
+    places: Vec<u8>,
+    labels: LabelTable,
     /// While new lines come.
     index: Option<Index>,
-    digests: Digests,
-    /// Where a series is put together.
-    whole: Vec<u8>,
 }
 
 /// Numbers by hashes.
@@ -42,31 +50,23 @@ struct Index {
     labels: Numbers,
 }
 
-/// Hashes the texts of one target. Nobody who writes them knows its secret.
-#[derive(Clone, Copy, Debug)]
-struct Digests(KeyHasher);
-
-impl Default for Digests {
-    fn default() -> Self {
-        let secret = KeySecret(RandomState::new().build_hasher().finish());
-        Self(KeyHasher::new(secret, 0, &KEY_SYNTAX))
-    }
-}
-
-impl Digests {
-    fn of(self, text: &[u8]) -> Digest {
-        let hash = self.0.key(b"", text);
-        Digest(hash as u64, (hash >> 64) as u64)
-    }
-}
-
-/// A hash, in halves: a number of 128 bits would take more room in a table.
+/// A hash, in bytes: a number of 128 bits would take more room in tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Digest(u64, u64);
+struct Digest([u8; 16]);
+
+impl Digest {
+    fn of(hasher: KeyHasher, text: &[u8]) -> Self {
+        Self(hasher.key(b"", text).to_le_bytes())
+    }
+
+    fn hash(self) -> u128 {
+        u128::from_le_bytes(self.0)
+    }
+}
 
 impl Hash for Digest {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        state.write_u64(self.0);
+        state.write_u64(Digest::hash(*self) as u64);
     }
 }
 
@@ -90,24 +90,41 @@ impl Hasher for First {
 
 #[derive(Clone, Copy, Debug)]
 struct Line {
-    /// Nothing: rules drop it.
-    slot: Option<u32>,
-    /// The scrape that showed it last.
-    last: u32,
+    digest: Digest,
+    /// Of its name and labels, in bytes.
+    length: u32,
+    /// Its series, or [`DROPPED`].
+    slot: u32,
+    /// As which one this scrape showed it; 0: it did not.
+    rank: u32,
 }
+
+/// Rules drop the line.
+const DROPPED: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug)]
 struct Slot {
-    /// Where the numbers of its labels lie.
+    digest: Digest,
+    /// Where its places begin; they end where those of the next one do.
     start: u32,
-    length: u32,
-    /// The scrape that showed it last.
-    last: u32,
-    /// Whether it gets a mark when it vanishes.
-    is_live: bool,
+    state: State,
+}
+
+/// Whether a series is there. One that is gets a mark when it vanishes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// It was not there at the last scrape.
+    Over,
+    /// It was there, and this scrape has not shown it yet.
+    Live,
+    /// It was there and is.
+    Again,
+    /// It was not there and is.
+    New,
 }
 
 /// What a line is.
+#[derive(Clone, Copy, Debug)]
 pub(super) enum Seen {
     /// It was not there before.
     Never,
@@ -115,6 +132,12 @@ pub(super) enum Seen {
     Dropped,
     /// A series, by its number.
     Series(u32),
+}
+
+impl Seen {
+    fn of(slot: u32) -> Self {
+        if slot == DROPPED { Self::Dropped } else { Self::Series(slot) }
+    }
 }
 
 /// How a series is there.
@@ -132,235 +155,296 @@ pub(super) enum Shown {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Full;
 
+impl Default for Known {
+    fn default() -> Self {
+        let secret = KeySecret(RandomState::new().build_hasher().finish());
+        Self::new(KeyHasher::new(secret, 0, &KEY_SYNTAX))
+    }
+}
+
 impl Known {
-    /// Finds a line, and notes that this scrape shows it.
-    pub(super) fn line(&mut self, text: &[u8], scrape: u32) -> Seen {
-        let digest = self.digests.of(text);
-        match self.lines.get_mut(&digest) {
-            None => Seen::Never,
-            Some(line) => {
-                line.last = scrape;
-                line.slot.map_or(Seen::Dropped, Seen::Series)
+    fn new(hasher: KeyHasher) -> Self {
+        Self {
+            hasher,
+            lines: Vec::new(),
+            next: 0,
+            shown: 0,
+            numbers: None,
+            slots: Vec::new(),
+            places: Vec::new(),
+            labels: LabelTable::default(),
+            index: None,
+        }
+    }
+
+    /// Hashes as the store does from now on. If it is another way, lines have to be read anew.
+    pub(super) fn hash_by(&mut self, hasher: KeyHasher) {
+        if hasher == self.hasher {
+            return;
+        }
+        self.forget_lines();
+        self.hasher = hasher;
+        let mut packed = Vec::new();
+        for number in 0..self.slots.len() {
+            packed.clear();
+            self.spell(number, &mut packed);
+            if let Some(slot) = self.slots.get_mut(number) {
+                slot.digest = Digest::of(hasher, &packed);
             }
         }
+    }
+
+    /// What hashes lines and labels.
+    pub(super) fn hasher(&self) -> KeyHasher {
+        self.hasher
+    }
+
+    /// The labels that places are of.
+    pub(super) fn labels(&self) -> &LabelTable {
+        &self.labels
+    }
+
+    /// Steps over the next line of a text, if it is the expected one with another plain number.
+    /// Notes that this scrape shows it.
+    pub(super) fn follow(&mut self, scraped: &mut Scraped<'_>) -> Option<(Seen, f64)> {
+        let hasher = self.hasher;
+        let line = self.lines.get(self.next).filter(|line| line.rank == 0)?;
+        let is_known = |series: &[u8]| Digest::of(hasher, series) == line.digest;
+        let value = scraped.step_known(line.length as usize, is_known)?;
+        Some((self.note(self.next), value))
+    }
+
+    /// Finds a line, and notes that this scrape shows it.
+    pub(super) fn line(&mut self, text: &[u8]) -> Seen {
+        let digest = Digest::of(self.hasher, text);
+        let expected = self.lines.iter().skip(self.next).take(NEIGHBOURS);
+        let near = expected.zip(self.next..).find(|(line, _)| line.digest == digest);
+        let number = match near {
+            Some((_, number)) => Some(number),
+            None => self.numbers().get(&digest).map(|number| *number as usize),
+        };
+        number.map_or(Seen::Never, |number| self.note(number))
     }
 
     /// Learns what a line becomes: a series of these labels, or nothing.
     ///
     /// # Errors
     /// When there is no number for it.
-    pub(super) fn learn(
-        &mut self,
-        text: &[u8],
-        labels: Option<&LabelSet>,
-        scrape: u32,
-    ) -> Result<Seen, Full> {
-        let slot = labels.map(|labels| self.slot_of(labels)).transpose()?;
-        self.lines.insert(self.digests.of(text), Line { slot, last: scrape });
-        Ok(slot.map_or(Seen::Dropped, Seen::Series))
+    pub(super) fn learn(&mut self, text: &[u8], labels: Option<&LabelSet>) -> Result<Seen, Full> {
+        let slot = labels.map_or(Ok(DROPPED), |labels| self.slot_of(labels))?;
+        let number = u32::try_from(self.lines.len()).map_err(|_| Full)?;
+        let digest = Digest::of(self.hasher, text);
+        let length = u32::try_from(text.len()).map_err(|_| Full)?;
+        self.shown += 1;
+        self.lines.push(Line { digest, length, slot, rank: self.shown });
+        self.numbers().insert(digest, number);
+        Ok(Seen::of(slot))
     }
 
     /// Notes that this scrape shows a series.
-    pub(super) fn show(&mut self, slot: u32, scrape: u32) -> Shown {
+    pub(super) fn show(&mut self, slot: u32) -> Shown {
         let Some(slot) = self.slots.get_mut(slot as usize) else { return Shown::New };
-        let shown = match slot.last == scrape {
-            true => Shown::Twice,
-            false if slot.is_live => Shown::Again,
-            false => Shown::New,
+        let (state, shown) = match slot.state {
+            State::Over => (State::New, Shown::New),
+            State::Live => (State::Again, Shown::Again),
+            state => (state, Shown::Twice),
         };
-        slot.last = scrape;
+        slot.state = state;
         shown
     }
 
-    /// The packed labels of a series.
-    pub(super) fn whole(&mut self, slot: u32) -> &[u8] {
-        let (slot, mut whole) = (slot as usize, std::mem::take(&mut self.whole));
-        whole.clear();
-        self.slots.get(slot).into_iter().for_each(|slot| self.push(slot, &mut whole));
-        self.whole = whole;
-        &self.whole
+    /// A series, by its places.
+    pub(super) fn placed(&self, slot: u32) -> PlacedSeries<'_> {
+        let hash = self.slots.get(slot as usize).map_or(0, |slot| slot.digest.hash());
+        PlacedSeries { places: self.places_of(slot as usize), hash }
     }
 
-    /// The scrape was good: hands out the series that it did not show and the one before did, and
-    /// forgets the lines that it did not show.
-    pub(super) fn finish(&mut self, scrape: u32, over: &mut dyn FnMut(&[u8])) {
-        self.index = None;
-        self.each_live(|slot| slot.last != scrape, over);
-        self.slots.iter_mut().for_each(|slot| slot.is_live = slot.last == scrape);
+    /// The packed labels of a series.
+    pub(super) fn packed(&self, slot: u32) -> Vec<u8> {
+        let mut packed = Vec::new();
+        self.spell(slot as usize, &mut packed);
+        packed
+    }
+
+    /// The scrape was good: the series that it did not show and the one before did are over, and
+    /// handed out. [`Known::forget_unseen`] must follow.
+    pub(super) fn finish(&mut self, over: &mut dyn FnMut(PlacedSeries<'_>)) {
+        (self.index, self.numbers) = (None, None);
+        self.each(State::Live, over);
+        for slot in &mut self.slots {
+            slot.state = match slot.state {
+                State::Over | State::Live => State::Over,
+                State::Again | State::New => State::Live,
+            };
+        }
+    }
+
+    /// Forgets the lines that a good scrape did not show, with what they became. Places are others
+    /// from then on.
+    pub(super) fn forget_unseen(&mut self) {
         let before = self.lines.len();
-        self.lines.retain(|_, line| line.last == scrape);
+        self.lines.retain(|line| line.rank > 0);
+        if !self.lines.is_sorted_by_key(|line| line.rank) {
+            self.lines.sort_unstable_by_key(|line| line.rank);
+        }
+        self.begin_anew();
         if self.lines.len() < before || self.lines.len() < self.slots.len() {
             self.sweep();
         }
+        self.lines.shrink_to_fit();
         self.slots.shrink_to_fit();
-        self.numbers.shrink_to_fit();
-        self.labels.shrink_to_fit();
+        self.places.shrink_to_fit();
+        self.labels.shrink();
     }
 
-    /// Hands out all series that are live: they are over.
-    pub(super) fn end(&mut self, over: &mut dyn FnMut(&[u8])) {
-        self.index = None;
-        self.each_live(|_| true, over);
-        self.slots.iter_mut().for_each(|slot| slot.is_live = false);
+    /// The scrape was no good: it showed nothing.
+    pub(super) fn give_up(&mut self) {
+        (self.index, self.numbers) = (None, None);
+        self.begin_anew();
+        for slot in &mut self.slots {
+            slot.state = match slot.state {
+                State::Over | State::New => State::Over,
+                State::Live | State::Again => State::Live,
+            };
+        }
+    }
+
+    /// Hands out all series that are live: they are over. [`Known::forget_all_over`] must follow.
+    pub(super) fn end(&mut self, over: &mut dyn FnMut(PlacedSeries<'_>)) {
+        self.each(State::Live, over);
+        self.slots.iter_mut().for_each(|slot| slot.state = State::Over);
+    }
+
+    /// Forgets series that are over, where no lines are known that would become some again.
+    pub(super) fn forget_all_over(&mut self) {
         if self.lines.is_empty() {
-            (self.slots, self.ends) = (Vec::new(), Vec::new());
-            (self.numbers, self.labels) = (Vec::new(), Vec::new());
+            *self = Self::new(self.hasher);
         }
     }
 
     /// Forgets what lines become.
     pub(super) fn forget_lines(&mut self) {
-        self.lines = HashMap::default();
+        (self.lines, self.numbers) = (Vec::new(), None);
+        self.begin_anew();
     }
 
     /// About how many bytes it holds.
     pub(super) fn bytes(&self) -> usize {
-        let slots = self.slots.len() * size_of::<Slot>() + self.numbers.len();
-        let labels = self.ends.len() * size_of::<u32>() + self.labels.len();
-        self.lines.len() * LINE_BYTES + slots + labels
+        let lines = self.lines.len() * size_of::<Line>();
+        let slots = self.slots.len() * size_of::<Slot>();
+        lines + slots + self.places.len() + self.labels.bytes().len()
+    }
+
+    /// The next line is expected to be the first one.
+    fn begin_anew(&mut self) {
+        (self.next, self.shown) = (0, 0);
+        self.lines.iter_mut().for_each(|line| line.rank = 0);
+    }
+
+    /// Notes that this scrape shows a line, and expects the one behind it.
+    fn note(&mut self, number: usize) -> Seen {
+        self.next = number + 1;
+        let Some(line) = self.lines.get_mut(number) else { return Seen::Never };
+        if line.rank == 0 {
+            self.shown += 1;
+            line.rank = self.shown;
+        }
+        Seen::of(line.slot)
+    }
+
+    fn numbers(&mut self) -> &mut Numbers {
+        let lines = &self.lines;
+        self.numbers.get_or_insert_with(|| {
+            lines.iter().zip(0..).map(|(line, number)| (line.digest, number)).collect()
+        })
     }
 
     /// The slot of a series, a new one if it has none: several lines may become one series.
     fn slot_of(&mut self, labels: &LabelSet) -> Result<u32, Full> {
-        let mut index = match self.index.take() {
-            Some(index) => index,
-            None => self.index(),
-        };
-        let digest = self.digests.of(&pack(labels));
+        let mut index = self.index.take().unwrap_or_else(|| self.index());
+        let digest = Digest::of(self.hasher, &pack(labels));
         let slot = match index.slots.get(&digest) {
             Some(slot) => *slot,
-            None => self.add(labels, &mut index)?,
+            None => self.add(digest, labels, &mut index)?,
         };
-        index.slots.insert(digest, slot);
         self.index = Some(index);
         Ok(slot)
     }
 
     fn index(&self) -> Index {
-        let mut whole = Vec::new();
-        let slots = self.slots.iter().zip(0..).map(|(slot, number)| {
-            whole.clear();
-            self.push(slot, &mut whole);
-            (self.digests.of(&whole), number)
-        });
-        let slots = slots.collect();
-        let labels =
-            (0..self.ends.len() as u32).map(|label| (self.digests.of(self.label(label)), label));
-        Index { slots, labels: labels.collect() }
+        let slots = self.slots.iter().zip(0..).map(|(slot, number)| (slot.digest, number));
+        let labels = self.labels.labels();
+        let labels = labels.map(|(place, label)| (Digest::of(self.hasher, label), place));
+        Index { slots: slots.collect(), labels: labels.collect() }
     }
 
-    fn add(&mut self, labels: &LabelSet, index: &mut Index) -> Result<u32, Full> {
-        let number = u32::try_from(self.slots.len()).map_err(|_| Full)?;
-        let start = u32::try_from(self.numbers.len()).map_err(|_| Full)?;
+    fn add(&mut self, digest: Digest, labels: &LabelSet, index: &mut Index) -> Result<u32, Full> {
+        let number = u32::try_from(self.slots.len()).ok().filter(|number| *number != DROPPED);
+        let number = number.ok_or(Full)?;
+        let start = u32::try_from(self.places.len()).map_err(|_| Full)?;
         for (name, value) in labels {
-            let one = pack_labels(std::iter::once((name.as_str(), value.as_str())));
-            let digest = self.digests.of(&one);
-            let label = match index.labels.get(&digest) {
-                Some(label) => *label,
-                None => self.add_label(&one)?,
+            let label = pack_labels(std::iter::once((name.as_str(), value.as_str())));
+            let of_label = Digest::of(self.hasher, &label);
+            let place = match index.labels.get(&of_label) {
+                Some(place) => *place,
+                None => self.labels.add(&label).ok_or(Full)?,
             };
-            index.labels.insert(digest, label);
-            push_varint(label, &mut self.numbers);
+            index.labels.insert(of_label, place);
+            push_place(place, &mut self.places);
         }
-        let length = u32::try_from(self.numbers.len()).map_err(|_| Full)?.saturating_sub(start);
-        self.slots.push(Slot { start, length, last: 0, is_live: false });
+        self.slots.push(Slot { digest, start, state: State::Over });
+        index.slots.insert(digest, number);
         Ok(number)
     }
 
-    fn add_label(&mut self, packed: &[u8]) -> Result<u32, Full> {
-        let number = u32::try_from(self.ends.len()).map_err(|_| Full)?;
-        let end = u32::try_from(self.labels.len() + packed.len()).map_err(|_| Full)?;
-        self.labels.extend_from_slice(packed);
-        self.ends.push(end);
-        Ok(number)
-    }
-
-    /// A label, packed.
-    fn label(&self, number: u32) -> &[u8] {
-        let end_of = |number: usize| self.ends.get(number).map_or(0, |end| *end as usize);
-        let number = number as usize;
-        let start = number.checked_sub(1).map_or(0, end_of);
-        self.labels.get(start..end_of(number)).unwrap_or_default()
-    }
-
-    fn numbers_of(&self, slot: &Slot) -> &[u8] {
-        let start = slot.start as usize;
-        self.numbers.get(start..start + slot.length as usize).unwrap_or_default()
+    fn places_of(&self, slot: usize) -> &[u8] {
+        let start_of = |slot: usize| self.slots.get(slot).map(|slot| slot.start as usize);
+        let start = start_of(slot).unwrap_or(self.places.len());
+        let end = start_of(slot + 1).unwrap_or(self.places.len());
+        self.places.get(start..end).unwrap_or_default()
     }
 
     /// Appends the packed labels of a slot.
-    fn push(&self, slot: &Slot, out: &mut Vec<u8>) {
-        let mut numbers = self.numbers_of(slot);
-        while let Some(label) = take_varint(&mut numbers) {
-            out.extend_from_slice(self.label(label));
-        }
+    fn spell(&self, slot: usize, out: &mut Vec<u8>) {
+        places(self.places_of(slot)).for_each(|place| out.extend_from_slice(self.labels.at(place)));
     }
 
-    fn each_live(&self, wanted: impl Fn(&Slot) -> bool, each: &mut dyn FnMut(&[u8])) {
-        let mut whole = Vec::new();
-        for slot in self.slots.iter().filter(|slot| slot.is_live && wanted(slot)) {
-            whole.clear();
-            self.push(slot, &mut whole);
-            each(&whole);
+    fn each(&self, state: State, each: &mut dyn FnMut(PlacedSeries<'_>)) {
+        for (slot, number) in self.slots.iter().zip(0..) {
+            if slot.state == state {
+                each(self.placed(number));
+            }
         }
     }
 
     /// Forgets slots of which there is no line, and labels of which there is no slot.
     fn sweep(&mut self) {
-        let mut kept = Self { digests: self.digests, ..Self::default() };
-        let mut slots = vec![None; self.slots.len()];
-        let mut labels = vec![None; self.ends.len()];
+        let mut kept = Self::new(self.hasher);
+        let mut slots = vec![DROPPED; self.slots.len()];
+        let mut moved = HashMap::new();
         let mut lines = std::mem::take(&mut self.lines);
-        for line in lines.values_mut() {
-            let Some(slot) = line.slot else { continue };
-            let (Some(place), Some(old)) =
-                (slots.get_mut(slot as usize), self.slots.get(slot as usize))
-            else {
-                continue;
-            };
-            // There are no more than before, so that there are numbers for all.
-            line.slot = Some(*place.get_or_insert_with(|| self.copy(old, &mut labels, &mut kept)));
-        }
-        if lines.capacity() > lines.len() * 4 {
-            lines.shrink_to_fit();
+        for line in &mut lines {
+            let Some(number) = slots.get_mut(line.slot as usize) else { continue };
+            if *number == DROPPED {
+                // There are no more than before, so that there are numbers for all.
+                *number = self.copy(line.slot as usize, &mut moved, &mut kept);
+            }
+            line.slot = *number;
         }
         *self = Self { lines, ..kept };
     }
 
-    /// Adds a slot to those that are kept, whose labels have new numbers there.
-    fn copy(&self, slot: &Slot, labels: &mut [Option<u32>], kept: &mut Self) -> u32 {
-        let (number, start) = (kept.slots.len() as u32, kept.numbers.len() as u32);
-        let mut numbers = self.numbers_of(slot);
-        while let Some(label) = take_varint(&mut numbers) {
-            let Some(place) = labels.get_mut(label as usize) else { continue };
-            let label =
-                *place.get_or_insert_with(|| kept.add_label(self.label(label)).unwrap_or_default());
-            push_varint(label, &mut kept.numbers);
+    /// Adds a slot to those that are kept, whose labels have other places there.
+    fn copy(&self, slot: usize, moved: &mut HashMap<u32, u32>, kept: &mut Self) -> u32 {
+        let (number, start) = (kept.slots.len() as u32, kept.places.len() as u32);
+        for place in places(self.places_of(slot)) {
+            let place = *moved
+                .entry(place)
+                .or_insert_with(|| kept.labels.add(self.labels.at(place)).unwrap_or_default());
+            push_place(place, &mut kept.places);
         }
-        kept.slots.push(Slot { start, length: kept.numbers.len() as u32 - start, ..*slot });
+        kept.slots.extend(self.slots.get(slot).map(|slot| Slot { start, ..*slot }));
         number
-    }
-}
-
-fn push_varint(mut number: u32, out: &mut Vec<u8>) {
-    while number >= 0x80 {
-        out.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    out.push(number as u8);
-}
-
-/// The number in front; nothing at the end.
-fn take_varint(bytes: &mut &[u8]) -> Option<u32> {
-    let (mut number, mut shift) = (0, 0);
-    loop {
-        let (byte, rest) = bytes.split_first()?;
-        *bytes = rest;
-        number |= u32::from(byte & 0x7f) << shift;
-        shift += 7;
-        if *byte < 0x80 || shift > 28 {
-            return Some(number);
-        }
     }
 }
 

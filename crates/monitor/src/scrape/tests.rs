@@ -1,6 +1,7 @@
 use super::*;
 use crate::config::Config;
 use crate::target::Targets;
+use foliot_model::Batch;
 use std::sync::Arc;
 
 struct Fixture {
@@ -59,7 +60,7 @@ fn shown(samples: &Samples) -> Vec<String> {
     let mut lines: Vec<String> = samples
         .iter()
         .map(|(key, value, at_ms)| {
-            let (mut rest, mut text) = (key, String::new());
+            let (mut rest, mut text) = (&*key, String::new());
             while let [_, length, behind @ ..] = rest {
                 let (label, after) = behind.split_at(usize::from(*length));
                 let name_end = 2 + usize::from(label[1]);
@@ -187,12 +188,12 @@ fn labels_of_the_target_stand_where_they_belong() {
         let most = Most { samples: 1000, may_hold: &mut |_| true };
         let about = (&*fixture.job, &fixture.target);
         fixture.cache.take(about, (text.as_bytes(), Format::Text), most, 10, &mut out).unwrap();
-        let keys: Vec<&[u8]> =
-            out.iter().filter(|(_, value, _)| !value.is_nan()).map(|(key, ..)| key).collect();
-        assert_eq!(keys, wanted[count..].iter().map(Vec::as_slice).collect::<Vec<_>>());
-        let over: Vec<&[u8]> =
-            out.iter().filter(|(_, value, _)| value.is_nan()).map(|(key, ..)| key).collect();
-        assert_eq!(over, wanted[..count].iter().map(Vec::as_slice).collect::<Vec<_>>());
+        let (over, keys): (Vec<_>, Vec<_>) = out.iter().partition(|(_, value, _)| value.is_nan());
+        let spelled = |rows: Vec<(std::borrow::Cow<'_, [u8]>, f64, i64)>| {
+            rows.into_iter().map(|(key, ..)| key.into_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(spelled(keys), wanted[count..]);
+        assert_eq!(spelled(over), wanted[..count]);
     }
 }
 
@@ -214,12 +215,76 @@ fn series_that_are_there_stay_when_rules_change() {
     }
 }
 
+/// What comes of a target whose lines were seen before is what comes of one that is new.
+#[test]
+fn lines_that_move_vanish_and_come_back_are_known() {
+    let lines: Vec<String> =
+        (0..40).map(|n| format!("m{}{{x=\"{n}\"}}", n % 3)).chain(["m1".to_owned()]).collect();
+    let mut fixture = Fixture::new("");
+    let mut random = 7u64;
+    let mut next = move |below: usize| {
+        random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (random >> 33) as usize % below
+    };
+    for at_ms in 0..200 {
+        // Mostly all of them in order, without some, with two that changed places.
+        let mut shown = lines.clone();
+        let (from, to) = (next(40), next(40));
+        match next(4) {
+            0 => shown.swap(from, to),
+            1 => drop(shown.drain(from.min(to)..from.max(to))),
+            2 => shown.reverse(),
+            _ => {}
+        }
+        let text = shown.iter().map(|line| {
+            let comment = if next(8) == 0 { "# HELP m1 it\n" } else { "" };
+            let time = if next(8) == 0 { " 5" } else { "" };
+            format!("{comment}{line} {}{time}\n", next(1000) as f64 / 8.0)
+        });
+        let text: String = text.collect();
+        let mut fresh = Fixture::new("");
+        let wanted = fresh.take(&text, at_ms).unwrap().1;
+        let (counts, samples) = fixture.take(&text, at_ms).unwrap();
+        let samples: Vec<String> =
+            samples.into_iter().filter(|sample| !sample.contains("stale")).collect();
+        assert_eq!(samples, wanted, "{text}");
+        assert_eq!(counts.scraped, shown.len() as u64);
+    }
+}
+
+#[test]
+fn a_target_is_told_to_a_store_that_hashes_otherwise() {
+    use foliot_model::{KeyHasher, KeySecret};
+    use foliot_proto_prometheus::KEY_SYNTAX;
+    let mut fixture = Fixture::new("");
+    for namespace in [1, 1, 2] {
+        let hasher = KeyHasher::new(KeySecret(5), namespace, &KEY_SYNTAX);
+        let mut out = Samples::hashed_by(hasher);
+        let most = Most { samples: 1000, may_hold: &mut |_| true };
+        let (about, text) = ((&*fixture.job, &fixture.target), (&b"a 1\nb 2\n"[..], Format::Text));
+        let counts = fixture.cache.take(about, text, most, 10, &mut out).unwrap();
+        assert_eq!(counts.added > 0, fixture.cache.scrapes == 1);
+        let empty = Default::default();
+        let mut batch = Batch::new(out.bytes(), namespace, &KEY_SYNTAX, KeySecret(5), empty);
+        out.decode(0, &mut batch, &mut Vec::new());
+        let hashes = batch.rows().iter().map(|row| row.key_hash);
+        let wanted = out.iter().map(|(key, ..)| hasher.key(b"", &key));
+        assert_eq!(hashes.collect::<Vec<_>>(), wanted.collect::<Vec<_>>());
+        let tables = batch.rows().iter().filter(|row| row.key_head.length > 0).count();
+        assert_eq!(tables, 2, "no key is spelled");
+    }
+}
+
 #[test]
 fn what_metrics_are_is_remembered_for_a_while() {
     let mut fixture = Fixture::new("");
     fixture.take("# HELP a one\\nline\n# TYPE a counter\na 1\n", 0).unwrap();
     let (name, about) = fixture.cache.metadata().next().unwrap();
     assert_eq!((name, about.kind.as_str(), about.help.as_str()), ("a", "counter", "one\nline"));
+    let same = "# HELP a one\\nline\n# TYPE a counter\na 1\n";
+    (0..2 * METADATA_SCRAPES).for_each(|at| drop(fixture.take(same, at as i64)));
+    assert!(fixture.take("# TYPE a thing\na 1\n", 0).unwrap_err().contains("line 1"));
+    fixture.take(same, 0).unwrap();
     (0..METADATA_SCRAPES).for_each(|at| drop(fixture.take("", at as i64)));
     assert_eq!(fixture.cache.metadata().count(), 1);
     fixture.take("", 99).unwrap();

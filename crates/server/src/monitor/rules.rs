@@ -222,7 +222,7 @@ impl Follower {
                 }
             }
         }
-        let now: HashSet<Vec<u8>> = samples.iter().map(|(key, ..)| key.to_vec()).collect();
+        let now: HashSet<Vec<u8>> = samples.iter().map(|(key, ..)| key.into_owned()).collect();
         if let Some(before) = self.before.get_mut(index) {
             let over = before.iter().filter(|key| !now.contains(*key));
             over.for_each(|key| samples.push(key, STALE, asked_ms));

@@ -7,10 +7,11 @@ use crate::limits::Limit;
 use crate::metrics::Way;
 use crate::shared::Shared;
 use foliot_lock::{Mutex, Rank};
+use foliot_model::KeyHasher;
 use foliot_monitor::{
     Cache, Counts, Job, MEMORY_MAX, Metadata, Most, Protocol, Report, SAMPLES_MAX, Schedule, Target,
 };
-use foliot_proto_prometheus::{Format, Samples};
+use foliot_proto_prometheus::{Format, KEY_SYNTAX, Samples};
 use hyper::body::Bytes;
 use hyper::header::{self, HeaderName};
 use hyper::{Method, StatusCode};
@@ -202,7 +203,7 @@ impl Scraper {
 
     /// Makes samples of an answer; of none, that all is over.
     fn take(&mut self, answer: Result<(Answer, Format), String>, at_ms: i64) -> Taken {
-        self.samples.clear();
+        self.samples = self.no_samples();
         let (job, target) = (&*self.order.job, &*self.order.target);
         let taken = match answer {
             Err(reason) => Err((Counts::default(), reason)),
@@ -236,6 +237,15 @@ impl Scraper {
         taken
     }
 
+    /// Samples for the store as it is now, which finds what it knows by its hash.
+    fn no_samples(&self) -> Samples {
+        let hasher = self.shared.store().and_then(|store| {
+            let namespace = store.default_namespace().ok()?;
+            Some(KeyHasher::new(store.engine().key_secret(), namespace, &KEY_SYNTAX))
+        });
+        hasher.map_or_else(Samples::default, Samples::hashed_by)
+    }
+
     /// Counts a scrape and shows it to whoever asks.
     fn tell(&self, taken: &Taken, at_ms: i64, seconds: f64) {
         let figures = &self.shared.monitor.figures;
@@ -248,11 +258,15 @@ impl Scraper {
             figures.scrapes_failed.add(1);
             log::debug!("scrape of {} failed: {error}", self.order.target.url);
         }
-        let metadata = self.cache.metadata();
-        let metadata = metadata.map(|(name, about)| (name.to_owned(), about.clone())).collect();
         let mut now = self.state.now.lock();
-        let is_same = *now.metadata == metadata;
-        let metadata = if is_same { now.metadata.clone() } else { Arc::new(metadata) };
+        let known = now.metadata.iter().map(|(name, about)| (name.as_str(), about));
+        let metadata = match known.eq(self.cache.metadata()) {
+            true => now.metadata.clone(),
+            false => {
+                let metadata = self.cache.metadata();
+                Arc::new(metadata.map(|(name, about)| (name.to_owned(), about.clone())).collect())
+            }
+        };
         let is_up = Some(error.is_empty());
         *now = Seen { is_up, error, at_ms, seconds, counts: taken.counts, metadata };
     }

@@ -4,8 +4,9 @@ use super::catalogue::selector;
 use super::{bad, limit, place, refuse_failure};
 use crate::http::{Call, Reply, accepts_gzip, reply};
 use crate::query::{self, Failure, Job, Title, Work};
+use crate::ranks::{Narrow, ranks};
 use crate::shared::Shared;
-use foliot_engine::{Counted, Ranks, Snapshot};
+use foliot_engine::{Counted, Ranks, Snapshot, Telling};
 use foliot_exec::{Error, Meter, Query, Ran};
 use foliot_model::{NANOS_PER_MILLI, Samples, Selector, TimeRange};
 use foliot_proto_opentsdb::Params;
@@ -16,8 +17,8 @@ use std::sync::Arc;
 const ENTRIES_MAX: usize = 1_000;
 const ENTRIES_USUAL: usize = 20;
 
-/// Series that are counted between looks at the clock.
-const SERIES_AT_ONCE: usize = 4_096;
+/// Metrics are told as OpenTSDB's are.
+const TELLING: Telling = Telling { before_field: '.', weighs: false };
 
 pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
     let (_, namespace) = place(shared, &call)?;
@@ -57,26 +58,17 @@ fn count(
     selector: &Selector,
     range: TimeRange,
     limit: usize,
-    work: &mut Work<'_>,
+    work: &Work<'_>,
 ) -> Result<Ranks, Failure> {
     let (meter, snapshot) = (work.meter(), work.snapshot);
     let query = Query { snapshot, meter: meter.clone() };
-    let (mut ids, mut counts) = (meter.open(), meter.open());
+    let mut ids = meter.open();
     let sids = foliot_exec::selected(&query, selector, range, &mut ids)?;
-    counts.resize(snapshot.census_bytes())?;
-    let mut census = snapshot.census(selector.namespace);
-    let mut scan = (range != TimeRange::ALL).then(|| Reporting::within(range));
-    for chunk in sids.chunks(SERIES_AT_ONCE) {
-        meter.check(0)?;
-        let counted = match &mut scan {
-            // An index knows only which series may have samples.
-            Some(reporting) => snapshot.count(&reporting.of(snapshot, chunk, &meter)?, &mut census),
-            None => snapshot.count(chunk, &mut census),
-        };
-        counted.map_err(Error::from)?;
-        counts.resize(census.memory_bytes())?;
-    }
-    Ok(snapshot.ranks(census, limit))
+    // An index knows only which series may have samples.
+    let mut scan = Reporting::within(range);
+    let mut narrow = |sids: &[u32], meter: &Meter| scan.of(snapshot, sids, meter);
+    let narrow = (range != TimeRange::ALL).then_some(&mut narrow as &mut Narrow<'_>);
+    ranks(work, (selector.namespace, TELLING), &sids, narrow, limit)
 }
 
 /// Tells series that have samples in a range from those that only might.

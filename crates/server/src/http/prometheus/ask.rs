@@ -5,15 +5,17 @@ use super::Endpoint;
 use super::question::{Question, bad, length, refuse};
 use crate::metrics::now_ns;
 use crate::query::{self, Failure, Job, Title, Work};
+use crate::ranks::ranks;
 use crate::shared::Shared;
 use foliot_access::Access;
-use foliot_exec::Ran;
-use foliot_model::NANOS_PER_MILLI;
-use foliot_plan::grid::Notes;
+use foliot_engine::{Counted, Telling};
+use foliot_exec::{Query, Ran};
+use foliot_model::{NANOS_PER_MILLI, NamespaceId, TimeRange};
+use foliot_plan::grid::{BEFORE_FIELD, Notes, Stored};
 use foliot_proto_opentsdb::Params;
 use foliot_proto_prometheus::{
-    Asked, Dialect, Expression, Listing, Question as MetricsQuestion, SeriesAnswer, Span, Type,
-    VectorSelector, number, single, statistics, success,
+    Asked, Dialect, Expression, Listing, Question as MetricsQuestion, SeriesAnswer, Span,
+    Statistics, Type, VectorSelector, number, single, success,
 };
 use hyper::StatusCode;
 use std::sync::Arc;
@@ -56,19 +58,48 @@ pub(super) async fn list(
     if listing.is_none() && question.given("limit").is_none() {
         limit = STATISTICS_USUAL;
     }
-    let Question { who, path, database, reading, .. } = question;
+    let Question { who, path, namespace, database, reading, .. } = question;
     let title = Some(Title::new(&path, database));
     let job = Job::new(who, title, move |work| {
-        let answer = work.labelled(&series, range, &mut |labels| match &listing {
-            Some(listing) => listing.answer(labels, limit),
-            None => statistics(labels, limit.min(STATISTICS_MAX)),
-        })?;
+        let answer = match &listing {
+            Some(listing) => {
+                work.labelled(&series, range, &mut |labels| listing.answer(labels, limit))?
+            }
+            None => statistics(work, namespace, (&series, range), limit.min(STATISTICS_MAX))?,
+        };
         work.write(&answer)?;
         Ok(Ran::default())
     });
     let job = reading.then(job.that_reads(true));
     let answered = query::answer(shared, reply::JSON, false, job).await;
     answered.map_err(|failure| refuse(&failure))
+}
+
+/// What series are due to, counted by the numbers of their names.
+fn statistics(
+    work: &Work<'_>,
+    namespace: NamespaceId,
+    (series, range): (&[Stored], TimeRange),
+    limit: usize,
+) -> Result<Vec<u8>, Failure> {
+    let query = Query { snapshot: work.snapshot, meter: work.meter() };
+    let mut ids = query.meter.open();
+    let sids = foliot_exec::stored(&query, series, range, &mut ids)?;
+    let telling = Telling { before_field: BEFORE_FIELD, weighs: true };
+    let ranks = ranks(work, (namespace, telling), &sids, None, limit)?;
+    let by_label = |labels: Vec<(String, Counted)>, count: fn(&Counted) -> u64| {
+        labels.into_iter().map(|(name, counted)| (name, count(&counted))).collect()
+    };
+    let statistics = Statistics {
+        series: ranks.series,
+        pairs: ranks.pairs_total as u64,
+        metrics: (ranks.metrics_total as u64, ranks.metrics_bytes),
+        series_by_metric: ranks.metrics,
+        values_by_label: by_label(ranks.labels, |counted| counted.values),
+        bytes_by_label: by_label(ranks.heaviest, |counted| counted.bytes),
+        series_by_pair: ranks.pairs,
+    };
+    Ok(statistics.answer(limit))
 }
 
 /// `/prometheus/api/v1/query` and `query_range`.
