@@ -210,6 +210,8 @@ pub(crate) struct Metrics {
     /// Datagrams from addresses that may not write without credentials.
     pub(crate) udp_refused: Counter,
     pub(crate) mqtt_messages: Counter,
+    pub(crate) mqtt_connected: Counter,
+    pub(crate) mqtt_failures: Counter,
     /// Exemplars that are not kept.
     pub(crate) exemplars_dropped: Counter,
     pub(crate) queries_running: Counter,
@@ -372,6 +374,18 @@ impl Metrics {
             ),
             ("exemplars_dropped_total", C, "Exemplars dropped", &self.exemplars_dropped),
             ("mqtt_messages_total", C, "MQTT messages received", &self.mqtt_messages),
+            (
+                "mqtt_connected",
+                G,
+                "Brokers of MQTT that are connected: 0 while mqtt.broker is down or off",
+                &self.mqtt_connected,
+            ),
+            (
+                "mqtt_failures_total",
+                C,
+                "Connections to the MQTT broker that failed or broke",
+                &self.mqtt_failures,
+            ),
             ("queries_running", G, "Queries running", &self.queries_running),
             ("queries_total", C, "Queries begun", &self.queries),
             (

@@ -74,7 +74,7 @@ pub(crate) async fn serve(shared: Arc<Shared>) {
         }
     }
     let (client, mut events) = AsyncClient::new(options, REQUESTS_MAX);
-    let mut pause = RETRY_PAUSE_MIN;
+    let (mut pause, mut is_connected) = (RETRY_PAUSE_MIN, false);
     loop {
         let event = tokio::select! {
             event = events.poll() => event,
@@ -83,6 +83,10 @@ pub(crate) async fn serve(shared: Arc<Shared>) {
         match event {
             Ok(Event::Incoming(Packet::ConnAck(_))) => {
                 log::info!("connected to the MQTT broker {broker}");
+                if !is_connected {
+                    shared.metrics.mqtt_connected.add(1);
+                }
+                is_connected = true;
                 pause = RETRY_PAUSE_MIN;
                 subscribe(&shared, &client).await;
             }
@@ -93,6 +97,10 @@ pub(crate) async fn serve(shared: Arc<Shared>) {
             }
             Ok(_) => {}
             Err(error) => {
+                shared.metrics.mqtt_failures.add(1);
+                if std::mem::take(&mut is_connected) {
+                    shared.metrics.mqtt_connected.subtract(1);
+                }
                 if let Some(silent) = shared.failures_log.admit("mqtt", "broker") {
                     let hint = match error.to_string().contains("NotAuthorized") {
                         true => "; see mqtt.user and mqtt.password",
