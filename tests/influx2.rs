@@ -36,8 +36,8 @@ fn lines(store: &Path, database: &str) -> Vec<String> {
     lines
 }
 
-/// Files that InfluxDB 1.6.7 wrote, laid out as version 2 lays them, and what that InfluxDB answered;
-/// `testdata/README.md` says more.
+/// Files that InfluxDB 1.6.7 wrote, laid out as version 2 lays them, and what that InfluxDB
+/// answered; `testdata/README.md` says more.
 fn files() -> (PathBuf, Vec<String>) {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/influxdb");
     let expected = std::fs::read_to_string(dir.join("expected.lp")).unwrap();
@@ -131,8 +131,8 @@ fn what_is_damaged_is_named_and_the_rest_is_taken() {
     assert!(said(&empty).contains("has no shards of InfluxDB"), "{}", said(&empty));
 }
 
-/// An answer of `/api/v2/query` as the documents of InfluxDB 2 show it: annotations, a table for each
-/// group of columns, empty lines between tables.
+/// An answer of `/api/v2/query` as the documents of InfluxDB 2 show it: annotations, a table for
+/// each group of columns, empty lines between tables.
 const ANSWER: &str = "\
 #datatype,string,long,dateTime:RFC3339,dateTime:RFC3339,dateTime:RFC3339,double,string,string,string\r
 #group,false,false,true,true,false,false,true,true,true\r

@@ -1,5 +1,5 @@
-//! Parquet through the real binary: exports come back as they went out, answers are files, and files
-//! of strangers are read or refused with a reason.
+//! Parquet through the real binary: exports come back as they went out, answers are files, and
+//! files of strangers are read or refused with a reason.
 
 #![allow(
     clippy::expect_used,

@@ -3,7 +3,7 @@
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use std::future::poll_fn;
 use std::io::{self, BufRead, IsTerminal, Stdin, Write};
-use std::task::Poll;
+use std::task::{Context, Poll};
 use tokio::runtime::Builder;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -59,10 +59,10 @@ fn watch(input: &Stdin) -> io::Result<()> {
     let inside = runtime.enter();
     let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
     let caught = |kind: SignalKind| Ok((kind.as_raw_value(), signal(kind)?));
-    let signals = kinds.into_iter().map(caught).collect::<io::Result<Vec<_>>>()?;
+    let mut signals = kinds.into_iter().map(caught).collect::<io::Result<Vec<_>>>()?;
     drop(inside);
     std::thread::spawn(move || {
-        let number = runtime.block_on(first_of(signals));
+        let number = runtime.block_on(poll_fn(|context| first_of(&mut signals, context)));
         // A terminal that is gone shows nothing.
         let _ = tcsetattr(io::stdin(), OptionalActions::Now, &before);
         let _ = io::stderr().write_all(b"\n");
@@ -73,16 +73,13 @@ fn watch(input: &Stdin) -> io::Result<()> {
 }
 
 /// The number of the signal that comes first.
-async fn first_of(mut signals: Vec<(i32, Signal)>) -> i32 {
-    poll_fn(|context| {
-        for (number, signal) in &mut signals {
-            if signal.poll_recv(context).is_ready() {
-                return Poll::Ready(*number);
-            }
+fn first_of(signals: &mut [(i32, Signal)], context: &mut Context<'_>) -> Poll<i32> {
+    for (number, signal) in signals {
+        if signal.poll_recv(context).is_ready() {
+            return Poll::Ready(*number);
         }
-        Poll::Pending
-    })
-    .await
+    }
+    Poll::Pending
 }
 
 /// A terminal that does not show what is typed, until this goes.

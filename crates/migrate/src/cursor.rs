@@ -1,5 +1,5 @@
-//! Numbers and texts of files of programs in Go, where they lie: big-endian, and varints as Go spells
-//! them (<https://go.dev/src/encoding/binary/varint.go>).
+//! Numbers and texts of files of programs in Go, where they lie: big-endian, and varints as Go
+//! spells them (<https://go.dev/src/encoding/binary/varint.go>).
 
 use foliot_proto_prometheus::crc32c;
 

@@ -101,15 +101,7 @@ pub(crate) async fn serve(shared: Arc<Shared>) {
                 if std::mem::take(&mut is_connected) {
                     shared.metrics.mqtt_connected.subtract(1);
                 }
-                if let Some(silent) = shared.failures_log.admit("mqtt", "broker") {
-                    let hint = match error.to_string().contains("NotAuthorized") {
-                        true => "; see mqtt.user and mqtt.password",
-                        false => "",
-                    };
-                    log::error!(
-                        "MQTT broker {broker}: {error}{hint} ({silent} more reports kept silent)"
-                    );
-                }
+                tell_failure(&shared, &broker, &error.to_string());
                 tokio::select! {
                     () = tokio::time::sleep(pause) => {}
                     () = shared.stopping() => break,
@@ -119,6 +111,16 @@ pub(crate) async fn serve(shared: Arc<Shared>) {
         }
     }
     leave(&client, &mut events).await;
+}
+
+fn tell_failure(shared: &Shared, broker: &str, error: &str) {
+    if let Some(silent) = shared.failures_log.admit("mqtt", "broker") {
+        let hint = match error.contains("NotAuthorized") {
+            true => "; see mqtt.user and mqtt.password",
+            false => "",
+        };
+        log::error!("MQTT broker {broker}: {error}{hint} ({silent} more reports kept silent)");
+    }
 }
 
 async fn subscribe(shared: &Shared, client: &AsyncClient) {

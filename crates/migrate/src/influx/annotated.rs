@@ -35,8 +35,8 @@ struct Columns {
 /// Imports all tables.
 ///
 /// # Errors
-/// When the text cannot be read, an answer ends in an error, or storing fails as a whole; a row that
-/// cannot be a line is refused.
+/// When the text cannot be read, an answer ends in an error, or storing fails as a whole; a row
+/// that cannot be a line is refused.
 pub(super) fn import(source: &mut Source<'_>, import: &mut Import<'_>) -> Result<(), Error> {
     let (mut line, mut more) = (Vec::new(), Vec::new());
     let (mut table, mut is_headed) = (Table::default(), false);

@@ -1,5 +1,5 @@
-//! A block: up to some thousand values of one key, their times first. Each kind of value is packed in
-//! a way of its own, which the first four bits of its bytes name.
+//! A block: up to some thousand values of one key, their times first. Each kind of value is packed
+//! in a way of its own, which the first four bits of its bytes name.
 
 use crate::bits::{Bits, Xor};
 use crate::cursor::{Cursor, Wrong, unzigzag};
@@ -14,8 +14,8 @@ const TEXT_BYTES_MAX: usize = 256 << 20;
 /// What ends the floats of a block: the number that Go has for what is none.
 const END: u64 = 0x7ff8_0000_0000_0001;
 
-/// For each of the sixteen ways to pack numbers into 60 bits: how many, and of how many bits. Of the
-/// first two no bits are stored, and all are 1.
+/// For each of the sixteen ways to pack numbers into 60 bits: how many, and of how many bits. Of
+/// the first two no bits are stored, and all are 1.
 const PACKINGS: [(usize, u32); 16] = [
     (240, 0),
     (120, 0),
