@@ -100,6 +100,7 @@ fn may(role: &str, method: &str, path: &str, need: &str) -> bool {
             ("/api/v2/buckets", "POST") | ("/api/v2/buckets/{id}", "PATCH" | "DELETE") => {
                 role == "admin"
             }
+            ("/api/v3/configure/database", "POST" | "DELETE") => role == "admin",
             _ => role != "nobody",
         },
         "read" => ["reader", "scoped", "admin"].contains(&role),

@@ -74,6 +74,79 @@ fn a_password_is_asked_for_twice_and_never_shown() {
 }
 
 #[test]
+fn a_signal_while_a_password_is_typed_leaves_the_terminal_as_it_was() {
+    use rustix::process::Signal;
+    for (signal, code) in [(Signal::TERM, 143), (Signal::INT, 130), (Signal::HUP, 129)] {
+        let dir = Scratch::new();
+        let mut command = foliot();
+        command.args(["user", "add", "ann", "--role", "read", "--data-dir"]).arg(dir.path());
+        let mut terminal = Terminal::start(command);
+        terminal.wait_for("Password for ann: ");
+        assert!(!terminal.shows_keys());
+        terminal.signal(signal);
+        assert_eq!(terminal.ended().code(), Some(code));
+        assert!(terminal.shows_keys(), "{signal:?}");
+    }
+}
+
+#[test]
+fn a_name_has_no_control_characters() {
+    let dir = Scratch::new();
+    let mut command = foliot();
+    command.args(["user", "add", "a\u{7}b", "--role", "read", "--db", "d", "--data-dir"]);
+    let mut child = command
+        .arg(dir.path())
+        .stdin(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), b"eightees\n").unwrap();
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("has no control characters"), "{said}");
+}
+
+/// What clients of JSON cannot read they do not show.
+#[test]
+fn a_body_that_cannot_be_unpacked_is_refused_in_the_manner_of_its_door() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    for (path, member) in [
+        ("/write?db=d", "/error"),
+        ("/api/v2/write?bucket=d", "/message"),
+        ("/api/v3/write_lp?db=d", "/error"),
+        ("/api/put", "/error/message"),
+        ("/api/foliot/v1/query", "/error"),
+    ] {
+        for (encoding, status) in [("gzip", 400), ("br", 415)] {
+            let headers = [("Content-Encoding", encoding)];
+            let answer = server.request("POST", path, &headers, b"this is not packed");
+            let text = answer.text();
+            assert_eq!(answer.status, status, "{path}: {text}");
+            let json: serde_json::Value = serde_json::from_str(&text)
+                .unwrap_or_else(|error| panic!("{path}: {error}: {text}"));
+            assert!(json.pointer(member).is_some(), "{path}: {text}");
+        }
+    }
+    server.stop();
+}
+
+#[test]
+fn a_policy_without_its_database_is_refused() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    for path in ["/api/put?rp=zz", "/api/query?start=1h-ago&m=sum:m&rp=zz", "/api/v1/import?rp=zz"]
+    {
+        let answer = server.post(path, "[]");
+        let text = answer.text();
+        assert_eq!(answer.status, 400, "{path}: {text}");
+        assert!(text.contains("rp: the database of this policy is missing"), "{path}: {text}");
+    }
+    server.stop();
+}
+
+#[test]
 fn users_of_a_running_server_are_looked_for_there() {
     let dir = Scratch::new();
     let server = Server::start(dir.path(), &[]);

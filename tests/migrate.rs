@@ -632,6 +632,14 @@ fn what_is_damaged_in_prometheus_data_is_named_and_the_rest_is_taken() {
     let lacking = run(&["import", "prometheus", dir.to_str().unwrap()], &scratch.path().join("l"));
     assert_eq!(lacking.status.code(), Some(1), "{}", said(&lacking));
     assert!(said(&lacking).contains(block), "{}", said(&lacking));
+    // What was deleted in a block that does not say so comes back, which is told.
+    files.iter().for_each(|name| copy(name, &|_| {}));
+    ["wal/00000000", "wal/00000001"].iter().for_each(|name| copy(name, &|_| {}));
+    std::fs::remove_file(dir.join(&files[1])).unwrap();
+    let lacking = run(&["import", "prometheus", dir.to_str().unwrap()], &scratch.path().join("t"));
+    assert_eq!(lacking.status.code(), Some(1), "{}", said(&lacking));
+    assert!(said(&lacking).contains("the file tombstones is missing"), "{}", said(&lacking));
+    assert!(said(&lacking).contains("237 samples stored"), "{}", said(&lacking));
     // Half a record at the end of the log is what a server leaves that was killed.
     files.iter().for_each(|name| copy(name, &|_| {}));
     copy("wal/00000001", &|bytes| bytes.truncate(bytes.len() - 3));

@@ -112,8 +112,6 @@ fn no_path_leads_to_another_door() {
     for path in [
         "/api/v1/import/native",
         "/otlp/v1/metrics",
-        "/api/v3/query_sql",
-        "/api/v3/query_influxql",
         "/api/v1/push",
         "/insert/0/influx/write",
         "/api/v1/alerts2/x",
@@ -125,8 +123,6 @@ fn no_path_leads_to_another_door() {
             assert!(!said.to_lowercase().contains("did you mean"), "{method} {path}: {said}");
         }
     }
-    let said = server.get("/api/v3/query_sql?db=d&q=SELECT+1").text();
-    assert!(said.contains("ask in InfluxQL, at /query"), "{said}");
     for (path, meant) in [
         ("/api/qurey", "/api/query"),
         ("/wirte", "/write"),

@@ -108,6 +108,8 @@ fn what_changes_something_refuses_what_is_said_twice() {
         ("POST", "/write?db=d&db=e", "m v=1", "db"),
         ("POST", "/write?db=d&rp=autogen&rp=x", "m v=1", "rp"),
         ("POST", "/api/v3/write_lp?db=d&db=e", "m v=1", "db"),
+        ("POST", "/api/v3/configure/database", r#"{"db":"x","db":"y"}"#, "db"),
+        ("DELETE", "/api/v3/configure/database?db=d&db=e", "", "db"),
         ("POST", "/query?db=d&db=e&q=DROP+MEASUREMENT+m", "", "db"),
         ("POST", "/query?db=d&q=DELETE+FROM+m&q=SHOW+DATABASES", "", "q"),
         ("POST", "/query?db=d", "q=DROP+SERIES+FROM+m&db=default", "db"),

@@ -50,12 +50,28 @@ impl Terminal {
     }
 
     pub(crate) fn ends_well(&mut self) {
+        assert!(self.ended().success());
+    }
+
+    /// Waits until the program ends.
+    pub(crate) fn ended(&mut self) -> std::process::ExitStatus {
         let began = Instant::now();
         while self.child.try_wait().unwrap().is_none() {
             assert!(began.elapsed() < PATIENCE, "it does not end: {}", self.text);
             std::thread::sleep(Duration::from_millis(2));
         }
-        assert!(self.child.wait().unwrap().success());
+        self.child.wait().unwrap()
+    }
+
+    pub(crate) fn signal(&self, signal: rustix::process::Signal) {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, signal).unwrap();
+    }
+
+    /// Whether the terminal shows what is typed.
+    pub(crate) fn shows_keys(&self) -> bool {
+        let modes = rustix::termios::tcgetattr(&self.keys).unwrap().local_modes;
+        modes.contains(rustix::termios::LocalModes::ECHO)
     }
 
     /// Waits until a text is shown after what was waited for before; returns all up to its end.

@@ -330,6 +330,10 @@ impl Gate {
         if name.is_empty() {
             return Err(Refused::NoName);
         }
+        // Whoever reads a list of names must see them as they are.
+        if name.contains(char::is_control) {
+            return Err(Refused::BadName);
+        }
         let _one_at_a_time = self.changing.lock();
         if let Some(user) = users::get(engine, name) {
             let is_right = self.hasher.verify(Some(&user.hash), password).unwrap_or(false);

@@ -51,6 +51,8 @@ pub enum Refused {
     Exists,
     /// A user must have a name.
     NoName,
+    /// A user's name has control characters.
+    BadName,
     /// A new password must have so many characters.
     ShortPassword(usize),
     /// Nobody else may do everything.
@@ -81,6 +83,7 @@ impl std::fmt::Display for Refused {
             Self::NotFound => "user not found",
             Self::Exists => "user already exists",
             Self::NoName => "username required",
+            Self::BadName => "a user's name has no control characters",
             Self::LastAdministrator => {
                 "this is the last administrator: make another one first, with CREATE USER … WITH \
                  PASSWORD … WITH ALL PRIVILEGES or `foliot user add NAME --role admin`"

@@ -10,6 +10,7 @@ use crate::users::{self, Act};
 use clap::{Arg, ArgAction, ArgMatches, Command as Clap};
 use clap_complete::Shell;
 use foliot_engine::MayLose;
+use foliot_migrate::parquet::Told;
 use foliot_server::Config;
 use foliot_server::config::{KEYS, Key, Layers};
 use jiff::Timestamp;
@@ -20,6 +21,8 @@ use std::path::{Path, PathBuf};
 
 /// The key of the setting that says where the store is.
 const DATA_DIR: &str = "data_dir";
+/// What InfluxDB's own command takes a token from: on a command line everybody would see it.
+const TOKEN_VARIABLE: &str = "INFLUX_TOKEN";
 /// The one positional argument of commands that have one.
 const PATH: &str = "path";
 
@@ -92,6 +95,11 @@ pub(crate) struct Move {
     pub(crate) is_dry: bool,
     /// A running foreign server to ask, instead of the file.
     pub(crate) from: Option<String>,
+    /// The token and the organisation of whom the foreign server is asked for.
+    pub(crate) token: Option<String>,
+    pub(crate) organisation: Option<String>,
+    /// What the columns of a file of columns mean.
+    pub(crate) columns: Told,
     /// Database and retention policy, when they are given.
     pub(crate) database: Option<String>,
     pub(crate) policy: Option<String>,
@@ -295,9 +303,27 @@ fn import() -> Clap {
                 .arg(url()),
         )
         .subcommand(
-            format("influx", "Reads what `influx_inspect export` writes, zipped or not")
+            format(
+                "influx",
+                "Reads what `influx_inspect export` writes, zipped or not, or InfluxDB 1's files",
+            )
+            .arg(url())
+            .arg(dry_run())
+            .arg(from("InfluxDB 1")),
+        )
+        .subcommand(
+            format("influx2", "Reads annotated CSV, zipped or not, or InfluxDB 2's files")
+                .after_help(
+                    "FILE may be the directory of a server that does not run, or one bucket's in \
+                     its engine/data.\n\n\
+                     Examples:\n  \
+                     INFLUX_TOKEN=... foliot import influx2 --from http://127.0.0.1:8086 --org plant\n  \
+                     foliot import influx2 ~/.influxdbv2/engine/data/12ab34cd56ef78ab --db garden",
+                )
                 .arg(url())
-                .arg(from()),
+                .arg(dry_run())
+                .arg(from("InfluxDB 2"))
+                .args(["token", "org"].map(of_version_2)),
         )
         .subcommand(with_store_settings(
             Clap::new("prometheus")
@@ -307,6 +333,48 @@ fn import() -> Clap {
                 .arg(url())
                 .arg(dry_run()),
         ))
+        .subcommand(with_store_settings(
+            Clap::new("parquet")
+                .about("Reads a Parquet file: one that Foliot wrote, or another with a column of times")
+                .after_help(
+                    "Columns of texts become labels, columns of numbers fields.\n\n\
+                     Examples:\n  \
+                     foliot import parquet samples.parquet\n  \
+                     foliot import parquet weather.parquet --measurement weather --time at --text note",
+                )
+                .arg(Arg::new("file").value_name("FILE").required(true).help("The file"))
+                .args(columns())
+                .args(place())
+                .arg(url())
+                .arg(dry_run()),
+        ))
+}
+
+/// What is said of the columns of a file.
+fn columns() -> [Arg; 4] {
+    let option =
+        |name: &'static str, value, help| Arg::new(name).long(name).value_name(value).help(help);
+    [
+        option("measurement", "NAME", "The measurement of all rows [the column measurement]"),
+        option("time", "COLUMN", "The column of times [time, or the only one with timestamps]"),
+        option("text", "COLUMN", "A column of texts that is a field and no label; several times")
+            .action(ArgAction::Append),
+        option("without", "COLUMN", "Leaves a column out; several times").action(ArgAction::Append),
+    ]
+}
+
+fn told(matches: &ArgMatches) -> Told {
+    let given = |name| matches.try_get_one::<String>(name).ok().flatten().cloned();
+    let all = |name| {
+        let all = matches.try_get_many::<String>(name).ok().flatten();
+        all.unwrap_or_default().cloned().collect()
+    };
+    Told {
+        measurement: given("measurement"),
+        time: given("time"),
+        texts: all("text"),
+        without: all("without"),
+    }
 }
 
 fn directory() -> Arg {
@@ -318,9 +386,20 @@ fn dry_run() -> Arg {
     Arg::new("dry-run").long("dry-run").action(ArgAction::SetTrue).help(help)
 }
 
-fn from() -> Arg {
-    let help = "Asks this running InfluxDB 1 for everything instead of reading a dump; \
-                http://[USER:PASSWORD@]HOST:PORT";
+/// Who asks a running InfluxDB 2.
+fn of_version_2(name: &'static str) -> Arg {
+    let (value, help) = match name {
+        "token" => ("TOKEN", format!("A token that may read the buckets [env: {TOKEN_VARIABLE}]")),
+        _ => ("NAME", "The organisation, if the token sees several".to_owned()),
+    };
+    Arg::new(name).long(name).value_name(value).requires("from").help(help)
+}
+
+fn from(server: &str) -> Arg {
+    let help = format!(
+        "Asks this running {server} for everything instead of reading a dump; \
+         http://[USER:PASSWORD@]HOST:PORT"
+    );
     Arg::new("from").long("from").value_name("URL").conflicts_with("file").help(help)
 }
 
@@ -329,7 +408,7 @@ fn export() -> Clap {
         .long("format")
         .value_name("FORMAT")
         .required(true)
-        .value_parser(["line", "opentsdb", "ticktock"])
+        .value_parser(["line", "opentsdb", "ticktock", "parquet"])
         .help("The format to write");
     let bound = |name: &'static str, help: &'static str| {
         Arg::new(name)
@@ -388,6 +467,9 @@ fn moving(format: &str, matches: &ArgMatches) -> Result<Move, String> {
         url: given("url"),
         is_dry: matches!(matches.try_get_one::<bool>("dry-run"), Ok(Some(true))),
         from: given("from"),
+        token: given("token").or_else(|| std::env::var(TOKEN_VARIABLE).ok()),
+        organisation: given("org"),
+        columns: told(matches),
         database: given("db"),
         policy: given("rp"),
         start_ns: seconds("start").map_or(i64::MIN, |at| at.saturating_mul(SECOND)),

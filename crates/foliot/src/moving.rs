@@ -7,10 +7,12 @@ use crate::progress::{self, REPORT_INTERVAL, bytes_in, pace, told};
 use crate::remote::visible;
 use foliot_disk::{Disk, RealDisk};
 use foliot_engine::{Engine, is_store};
+use foliot_migrate::influx::files::{self, Files};
+use foliot_migrate::influx::version2;
 use foliot_migrate::prometheus::Directory;
 use foliot_migrate::{
     Client, Error, Exported, Fault, Import, Place, Progress, Source, Target, influx, opentsdb,
-    prometheus, settings, ticktock,
+    parquet, prometheus, settings, ticktock,
 };
 use foliot_model::{Name, Selector, Test, TimeRange};
 use foliot_schema::Databases;
@@ -29,20 +31,39 @@ const FAULTS_TOLD: usize = 20;
 
 /// Where lines come from.
 enum Origin {
-    File(Source),
+    File(Source<'static>),
     /// A running server, and what it is called.
     Server(Client, String),
+    /// The files of an InfluxDB, and what their directory is called.
+    Files(Files, String),
     /// Prometheus' data, and what its directory is called.
     Directory(Directory, String),
+    /// A file of columns, and what it is called.
+    Columns(parquet::File, String),
 }
 
 impl Origin {
     fn open(what: &Move) -> Result<Self, Error> {
         match &what.from {
-            Some(url) => Ok(Self::Server(Client::new(url)?, url.clone())),
+            Some(url) => {
+                let client = Client::new(url)?;
+                let client = match &what.token {
+                    Some(token) => client.with_secret("Token", token)?,
+                    None => client,
+                };
+                Ok(Self::Server(client, url.clone()))
+            }
+            None if what.format.starts_with("influx") && what.file.is_dir() => {
+                let name = what.file.display().to_string();
+                Ok(Self::Files(Files::open(&what.file)?, name))
+            }
             None if what.format == "prometheus" => {
                 let name = what.file.display().to_string();
                 Ok(Self::Directory(Directory::open(&what.file)?, name))
+            }
+            None if what.format == "parquet" => {
+                let file = parquet::File::open(&what.file, &what.columns)?;
+                Ok(Self::Columns(file, what.file.display().to_string()))
             }
             None => Source::open(&what.file).map(Self::File),
         }
@@ -51,7 +72,7 @@ impl Origin {
     fn name(&self) -> &str {
         match self {
             Self::File(source) => source.name(),
-            Self::Directory(_, name) => name,
+            Self::Files(_, name) | Self::Directory(_, name) | Self::Columns(_, name) => name,
             // What stands before an @ is a password.
             Self::Server(_, url) => url.rsplit_once('@').map_or(url, |(_, host)| host),
         }
@@ -119,11 +140,21 @@ fn bring(
     place.policy.clone_from(&what.policy);
     let mut import = Import::new(target, place, &mut report);
     match (origin, &*what.format) {
+        (Origin::Server(client, _), "influx2") => {
+            let (organisation, bucket) = (what.organisation.as_deref(), what.database.as_deref());
+            version2::pull(client, organisation, bucket, &mut import)?;
+        }
         (Origin::Server(client, _), _) => {
             let (database, policy) = (what.database.as_deref(), what.policy.as_deref());
             influx::pull(client, database, policy, &mut import)?;
         }
+        (Origin::Files(found, _), _) => {
+            let (database, policy) = (what.database.as_deref(), what.policy.as_deref());
+            files::import(found, database, policy, &mut import)?;
+        }
+        (Origin::File(source), "influx2") => version2::import(source, &mut import)?,
         (Origin::Directory(directory, _), _) => prometheus::import(directory, &mut import)?,
+        (Origin::Columns(file, _), _) => parquet::import(file, &mut import)?,
         (Origin::File(source), "ticktock") => ticktock::import(source, &mut import)?,
         (Origin::File(source), "influx") => influx::import(source, &mut import)?,
         (Origin::File(source), _) => opentsdb::import(source, &mut import)?,
@@ -136,7 +167,11 @@ fn how_far(what: &Move, progress: &Progress) -> String {
     let total = progress.bytes_total;
     let of = total.map_or_else(String::new, |total| format!(" of {:.1}", mib(total)));
     let Progress { stored, refused, exemplars, passed_over, .. } = progress;
-    let lines = if what.format == "prometheus" { "samples" } else { "lines" };
+    let lines = match &*what.format {
+        "prometheus" => "samples",
+        "parquet" => "rows",
+        _ => "lines",
+    };
     let done = if what.is_dry { "found" } else { "stored" };
     let mut text = format!("{:.1} MiB{of} read, {stored} {lines} {done}", mib(progress.bytes_read));
     // Writing to memory cannot fail.
@@ -219,9 +254,13 @@ fn export_from(what: &Move, disk: Arc<dyn Disk>) -> Result<(String, ExitCode), S
         Some(_) => String::new(),
     };
     let range = TimeRange::new(what.start_ns, what.end_ns);
+    if what.format == "parquet" && what.file == Path::new("-") && io::stdout().is_terminal() {
+        return Err("a Parquet file is no text for a terminal: give the name of a file".to_owned());
+    }
     let mut out = output(&what.file)?;
     let (out, snapshot) = (&mut *out, engine.snapshot());
     let exported = match &*what.format {
+        "parquet" => parquet::export_to(out, &snapshot, &selector, range),
         "ticktock" => ticktock::export_to(out, &snapshot, &selector, range),
         "line" => influx::export_to(out, &snapshot, &selector, range, (database, policy)),
         _ => opentsdb::export_to(out, &snapshot, &selector, range),
@@ -256,7 +295,7 @@ pub(crate) fn settings(file: &Path, mut layers: Layers) -> Result<(), String> {
     layers.config().check()
 }
 
-fn output(path: &Path) -> Result<Box<dyn Write>, String> {
+fn output(path: &Path) -> Result<Box<dyn Write + Send>, String> {
     if path == Path::new("-") {
         return Ok(Box::new(BufWriter::new(Output::default())));
     }

@@ -1,7 +1,11 @@
 //! Passwords of people: typed at a terminal, where nobody sees them, or piped in.
 
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+use std::future::poll_fn;
 use std::io::{self, BufRead, IsTerminal, Stdin, Write};
+use std::task::{Context, Poll};
+use tokio::runtime::Builder;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// A password for a user: asked for twice at a terminal, otherwise the first line of what is piped
 /// in.
@@ -13,6 +17,7 @@ pub(crate) fn read(user: &str) -> Result<String, String> {
     if !input.is_terminal() {
         return line(&input);
     }
+    watch(&input).map_err(cannot_hide)?;
     let password = unseen(&input, &format!("Password for {user}: "))?;
     match unseen(&input, "The same again: ")? == password {
         true => Ok(password),
@@ -33,8 +38,7 @@ fn line(input: &Stdin) -> Result<String, String> {
 
 /// What is typed behind a prompt, and not shown.
 fn unseen(input: &Stdin, prompt: &str) -> Result<String, String> {
-    let _hidden = Hidden::begin(input)
-        .map_err(|error| format!("cannot hide what is typed at this terminal: {error}"))?;
+    let _hidden = Hidden::begin(input).map_err(cannot_hide)?;
     // Nobody is left to tell when standard error is gone.
     let tell = |text: &str| drop(io::stderr().write_all(text.as_bytes()));
     tell(prompt);
@@ -44,8 +48,41 @@ fn unseen(input: &Stdin, prompt: &str) -> Result<String, String> {
     typed
 }
 
-/// A terminal that does not show what is typed, until this goes. Shells set theirs anew after a
-/// program that was interrupted here.
+fn cannot_hide(error: io::Error) -> String {
+    format!("cannot hide what is typed at this terminal: {error}")
+}
+
+/// From here on a signal that ends the program leaves the terminal as it is now.
+fn watch(input: &Stdin) -> io::Result<()> {
+    let before = tcgetattr(input)?;
+    let runtime = Builder::new_current_thread().enable_io().build()?;
+    let inside = runtime.enter();
+    let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
+    let caught = |kind: SignalKind| Ok((kind.as_raw_value(), signal(kind)?));
+    let mut signals = kinds.into_iter().map(caught).collect::<io::Result<Vec<_>>>()?;
+    drop(inside);
+    std::thread::spawn(move || {
+        let number = runtime.block_on(poll_fn(|context| first_of(&mut signals, context)));
+        // A terminal that is gone shows nothing.
+        let _ = tcsetattr(io::stdin(), OptionalActions::Now, &before);
+        let _ = io::stderr().write_all(b"\n");
+        // As shells tell a program that a signal ended.
+        std::process::exit(128 + number);
+    });
+    Ok(())
+}
+
+/// The number of the signal that comes first.
+fn first_of(signals: &mut [(i32, Signal)], context: &mut Context<'_>) -> Poll<i32> {
+    for (number, signal) in signals {
+        if signal.poll_recv(context).is_ready() {
+            return Poll::Ready(*number);
+        }
+    }
+    Poll::Pending
+}
+
+/// A terminal that does not show what is typed, until this goes.
 struct Hidden<'a> {
     input: &'a Stdin,
     before: Termios,

@@ -2,12 +2,14 @@
 //! answers.
 
 mod answer;
+mod parquet;
 mod print;
 mod shell;
 
 use crate::output::Output;
 use crate::remote;
 use clap::{Arg, ArgMatches, Command as Clap};
+use foliot_migrate::client::Reading;
 use foliot_migrate::{Client, push_percent};
 use print::{Format, Printer};
 use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};
@@ -26,6 +28,12 @@ const OPENTSDB: &str = "m=";
 /// Where questions in another language go, for whoever put one here.
 const PROMQL_HINT: &str = "; this takes InfluxQL and m=..., PromQL is asked at \
                            /prometheus/api/v1/query";
+
+const TOO_LONG: &str =
+    "the answer is too long to be held: ask for less time, for wider windows, or with LIMIT";
+
+const NOTHING: &str =
+    "nothing was found: is the name right, is it in --db, and in the time asked for?";
 
 /// Whom to ask, and how answers are printed.
 #[derive(Debug)]
@@ -48,6 +56,7 @@ pub(crate) fn command() -> Clap {
              Examples:\n  \
              foliot query 'SELECT mean(usage) FROM cpu WHERE time > now() - 1h GROUP BY time(5m)'\n  \
              foliot query 'm=sum:5m-avg:cpu.usage{host=*}' --start 6h-ago --format csv\n  \
+             foliot query 'SELECT * FROM cpu' --format parquet > cpu.parquet\n  \
              foliot query --url http://db:4242 --db climate",
         )
         .arg(
@@ -58,7 +67,7 @@ pub(crate) fn command() -> Clap {
         .arg(option("db", "NAME", "The database").default_value("default"))
         .arg(
             option("format", "FORMAT", "How the answer is printed")
-                .value_parser(["table", "csv", "json", "markdown"])
+                .value_parser(["table", "csv", "json", "markdown", "parquet"])
                 .default_value("table"),
         )
         .arg(option("start", "TIME", "Where a question that begins with m= begins [1h-ago]"))
@@ -82,6 +91,9 @@ pub(crate) fn read(matches: &ArgMatches) -> Result<Ask, String> {
                     itself: WHERE time >= now() - 1h"
             .to_owned());
     }
+    if ask.format == Format::Parquet && ask.statement.is_none() {
+        return Err("--format parquet makes a file of one answer: give the statement".to_owned());
+    }
     Ok(ask)
 }
 
@@ -92,6 +104,9 @@ pub(crate) fn read(matches: &ArgMatches) -> Result<Ask, String> {
 pub(crate) fn perform(ask: Ask) -> Result<ExitCode, String> {
     let mut out = Output::default();
     if let Some(statement) = &ask.statement {
+        if ask.format == Format::Parquet {
+            return parquet::put(&ask, statement).map(|()| ExitCode::SUCCESS);
+        }
         return ask.put(statement, &mut out).map(|()| ExitCode::SUCCESS);
     }
     if io::stdin().is_terminal() {
@@ -118,24 +133,9 @@ impl Ask {
     /// What the server says, or why it cannot be asked.
     fn put(&self, statement: &str, out: &mut dyn Write) -> Result<(), String> {
         let is_opentsdb = statement.starts_with(OPENTSDB);
-        let asked = match is_opentsdb {
-            true => self.client.get(&self.opentsdb_target(statement)),
-            false => {
-                let form = parameters(&[("q", Some(statement)), ("db", Some(&*self.database))]);
-                self.client.post_form("/query", &format!("{form}&chunked=true"))
-            }
-        };
-        let answer = asked.map_err(|error| error.to_string())?;
-        if answer.status() != 200 {
-            let status = answer.status();
-            let answer = answer.whole().map_err(|error| error.to_string())?;
-            let said = remote::refusal(status, &answer.body);
-            let hint = if said.contains("expected SELECT") { PROMQL_HINT } else { "" };
-            return Err(said + hint);
-        }
         let mut printer = Printer::new(self.format);
         let (mut refusals, mut tables_count) = (Vec::new(), 0);
-        let mut answer = BufReader::new(answer);
+        let mut answer = BufReader::new(self.asked(statement)?);
         let mut piece = String::new();
         loop {
             piece.clear();
@@ -143,9 +143,7 @@ impl Ask {
             let read = one.read_line(&mut piece);
             let read = read.map_err(|error| format!("the answer was cut off: {error}"))?;
             if read as u64 == PIECE_BYTES_MAX {
-                return Err("the answer is too long to be held: ask for less time, for wider \
-                            windows, or with LIMIT"
-                    .to_owned());
+                return Err(TOO_LONG.to_owned());
             }
             if read == 0 {
                 break;
@@ -164,11 +162,27 @@ impl Ask {
             return Err(refusals.join("; "));
         }
         if tables_count == 0 && wants_rows(statement) {
-            complain(
-                "nothing was found: is the name right, is it in --db, and in the time asked for?",
-            );
+            complain(NOTHING);
         }
         Ok(())
+    }
+
+    /// Asks one question, whose answer is read as it comes.
+    fn asked(&self, statement: &str) -> Result<Reading<'_>, String> {
+        let asked = match statement.starts_with(OPENTSDB) {
+            true => self.client.get(&self.opentsdb_target(statement)),
+            false => {
+                let form = parameters(&[("q", Some(statement)), ("db", Some(&*self.database))]);
+                self.client.post_form("/query", &format!("{form}&chunked=true"))
+            }
+        };
+        let answer = asked.map_err(|error| error.to_string())?;
+        if answer.status() == 200 {
+            return Ok(answer);
+        }
+        let status = answer.status();
+        let answer = answer.whole().map_err(|error| error.to_string())?;
+        Err(refused(status, &answer.body))
     }
 
     fn opentsdb_target(&self, statement: &str) -> String {
@@ -181,6 +195,13 @@ impl Ask {
         ];
         format!("/api/query?ms=true&arrays=true&{}", parameters(&pairs))
     }
+}
+
+/// What the server says of a question that it refuses.
+fn refused(status: u16, body: &[u8]) -> String {
+    let said = remote::refusal(status, body);
+    let hint = if said.contains("expected SELECT") { PROMQL_HINT } else { "" };
+    said + hint
 }
 
 /// Whether a statement asks for something, rather than changes something.

@@ -87,10 +87,18 @@ impl Client {
     /// # Errors
     /// When the token holds what would end the line that it is sent in.
     pub fn with_token(self, token: &str) -> Result<Self, Error> {
+        self.with_secret("Bearer", token)
+    }
+
+    /// The same for servers that call the scheme of tokens something else.
+    ///
+    /// # Errors
+    /// As [`Client::with_token`].
+    pub fn with_secret(self, scheme: &str, token: &str) -> Result<Self, Error> {
         if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err(Error::Format("a token is one word of letters and digits".to_owned()));
         }
-        Ok(Self { authorization: Some(format!("Bearer {token}")), ..self })
+        Ok(Self { authorization: Some(format!("{scheme} {token}")), ..self })
     }
 
     /// Host and port, without a user.
@@ -105,6 +113,14 @@ impl Client {
     pub fn post_form(&self, target: &str, form: &str) -> Result<Reading<'_>, Error> {
         let kind = "Content-Type: application/x-www-form-urlencoded\r\n";
         self.request("POST", target, kind, Some(form.as_bytes()))
+    }
+
+    /// Posts a body of a kind, whose answer is read as it comes.
+    ///
+    /// # Errors
+    /// When the server cannot be reached or speaks no HTTP.
+    pub fn post_as(&self, target: &str, kind: &str, body: &[u8]) -> Result<Reading<'_>, Error> {
+        self.request("POST", target, &format!("Content-Type: {kind}\r\n"), Some(body))
     }
 
     /// Posts a body and reads the answer whole.

@@ -1,11 +1,16 @@
 //! InfluxDB dumps: line protocol, one field and time a line, as `influx_inspect export` writes it.
-//! [`pull`] needs none: it asks a running server.
+//! [`pull`] needs none: it asks a running server of version 1, [`version2`] one of version 2, and
+//! [`files`] reads the files of either.
 
+mod annotated;
+pub mod files;
 mod msgpack;
 mod pull;
+pub mod version2;
 
+pub use msgpack::Item;
 pub(crate) use pull::policies;
-pub use pull::pull;
+pub use pull::{Series, each_row, pull};
 
 use crate::error::Error;
 use crate::export::{Exported, Unspelled, export};
@@ -24,7 +29,7 @@ use std::io::Write;
 ///
 /// # Errors
 /// When the dump cannot be read or storing fails as a whole.
-pub fn import(source: &mut Source, import: &mut Import<'_>) -> Result<(), Error> {
+pub fn import(source: &mut Source<'_>, import: &mut Import<'_>) -> Result<(), Error> {
     let (mut line, mut more) = (Vec::new(), Vec::new());
     let mut place = import.place().clone();
     let mut is_ddl = false;

@@ -6,18 +6,23 @@
 //! go through a door, as any client's lines do. An export walks the series of a snapshot
 //! ([`export`]) and lets a format spell them.
 //!
-//! One module per format: [`opentsdb`], [`ticktock`], [`influx`], [`prometheus`]. [`settings`]
-//! reads what other servers were told. The room parses no command line, opens no store and prints
-//! nothing.
+//! One module per format: [`opentsdb`], [`ticktock`], [`influx`], [`prometheus`], [`parquet`].
+//! [`settings`] reads what other servers were told. The room parses no command line, opens no
+//! store and prints nothing.
 
+mod bits;
 pub mod client;
 mod connection;
+mod cursor;
+mod directory;
 mod error;
 mod export;
+mod file;
 mod import;
 pub mod influx;
 mod line;
 pub mod opentsdb;
+pub mod parquet;
 mod places;
 mod post;
 pub mod prometheus;

@@ -22,7 +22,7 @@ const MILLIS_FROM: i64 = 1 << 32;
 ///
 /// # Errors
 /// When the dump cannot be read or storing fails as a whole.
-pub fn import(source: &mut Source, import: &mut Import<'_>) -> Result<(), Error> {
+pub fn import(source: &mut Source<'_>, import: &mut Import<'_>) -> Result<(), Error> {
     let mut line = Vec::new();
     while let Some(number) = source.next_line(&mut line)? {
         import.read(source.bytes_read(), source.bytes_total());

@@ -4,24 +4,21 @@
 //! so. The same import twice writes the same samples twice, which leaves the store as it was: one
 //! that broke off is begun again.
 
-mod bits;
 mod block;
 mod chunk;
-mod cursor;
-mod file;
 mod numbers;
 mod record;
 mod wal;
 
+use crate::cursor::Wrong;
+use crate::directory::{bytes_in, bytes_of, list};
 use crate::error::Error;
 use crate::import::{Fault, Import};
 use block::{Block, Gaps, is_deleted};
 use chunk::Point;
-use cursor::Wrong;
 use foliot_proto_prometheus::{push_histogram_sample, push_number_sample, shown_key};
 use record::Said;
 use std::collections::HashMap;
-use std::io;
 use std::path::{Path, PathBuf};
 use wal::Segment;
 
@@ -123,26 +120,6 @@ fn log(dir: &Path) -> Result<Vec<Place>, Error> {
     Ok(found.into_iter().enumerate().map(place).collect())
 }
 
-/// What is in a directory, by name.
-fn list(dir: &Path) -> Result<Vec<(String, PathBuf)>, Error> {
-    let doing = || Error::io(format!("read the directory {}", dir.display()));
-    let entries = std::fs::read_dir(dir).map_err(doing())?;
-    let named = |entry: io::Result<std::fs::DirEntry>| {
-        entry.map(|entry| (entry.file_name().to_string_lossy().into_owned(), entry.path()))
-    };
-    let mut entries: Vec<_> = entries.map(named).collect::<Result<_, _>>().map_err(doing())?;
-    entries.sort();
-    Ok(entries)
-}
-
-fn bytes_of(path: &Path) -> u64 {
-    path.metadata().map_or(0, |data| data.len())
-}
-
-fn bytes_in(dir: &Path) -> u64 {
-    list(dir).unwrap_or_default().iter().map(|(_, path)| bytes_of(path)).sum()
-}
-
 /// A directory that is being imported.
 struct Reading<'a, 'i> {
     import: &'a mut Import<'i>,
@@ -196,6 +173,10 @@ impl Reading<'_, '_> {
                 return Ok(());
             }
         };
+        if !block.has_tombstones {
+            let reason = "the file tombstones is missing: what was deleted there is taken, too";
+            self.damaged(path, &reason.to_owned());
+        }
         loop {
             let series = match block.next_series() {
                 Ok(Some(series)) => series,

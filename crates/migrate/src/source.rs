@@ -19,21 +19,21 @@ const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 const LINE_BYTES_MAX: u64 = 64 << 20;
 
 /// What is imported from.
-pub struct Source {
-    reader: Box<dyn BufRead>,
+pub struct Source<'a> {
+    reader: Box<dyn BufRead + 'a>,
     name: String,
     bytes_read: Rc<Cell<u64>>,
     bytes_total: Option<u64>,
     line: u64,
 }
 
-impl fmt::Debug for Source {
+impl fmt::Debug for Source<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Source").field("name", &self.name).field("line", &self.line).finish()
     }
 }
 
-impl Source {
+impl<'a> Source<'a> {
     /// Opens a file; `-` is standard input. Whether it is gzipped is told by its first bytes.
     ///
     /// # Errors
@@ -52,16 +52,12 @@ impl Source {
     ///
     /// # Errors
     /// When its first bytes cannot be read.
-    pub fn new(
-        from: impl Read + 'static,
-        name: &str,
-        bytes_total: Option<u64>,
-    ) -> Result<Self, Error> {
+    pub fn new(from: impl Read + 'a, name: &str, bytes_total: Option<u64>) -> Result<Self, Error> {
         let bytes_read = Rc::new(Cell::new(0));
         let counted = Counted { from, bytes: bytes_read.clone() };
         let mut plain = BufReader::with_capacity(READ_BYTES, counted);
         let first = plain.fill_buf().map_err(Error::io(format!("read {name}")))?;
-        let reader: Box<dyn BufRead> = match first.starts_with(&GZIP_MAGIC) {
+        let reader: Box<dyn BufRead + 'a> = match first.starts_with(&GZIP_MAGIC) {
             true => Box::new(BufReader::with_capacity(READ_BYTES, MultiGzDecoder::new(plain))),
             false => Box::new(plain),
         };

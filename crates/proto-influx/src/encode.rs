@@ -8,6 +8,7 @@
 mod csv;
 mod json;
 mod msgpack;
+mod rows;
 mod text;
 
 use csv::Csv;
@@ -15,6 +16,8 @@ use foliot_model::Table;
 use jiff::tz::TimeZone;
 use json::Json;
 use msgpack::Msgpack;
+use rows::Rows;
+pub use rows::Shape;
 pub(crate) use text::JsonText;
 
 /// Rows after which a long table is marked as unfinished, and after which a chunk ends.
@@ -32,6 +35,8 @@ pub enum Format {
     Csv,
     /// MessagePack.
     Msgpack,
+    /// Rows that stand for themselves, as InfluxDB 3 gives them.
+    Rows(Shape),
 }
 
 impl Format {
@@ -51,6 +56,7 @@ impl Format {
             Self::Json | Self::PrettyJson => "application/json",
             Self::Csv => "text/csv",
             Self::Msgpack => "application/x-msgpack",
+            Self::Rows(shape) => shape.content_type(),
         }
     }
 }
@@ -91,7 +97,9 @@ pub struct Style {
 pub fn refusal(format: Format, message: &str) -> Vec<u8> {
     let mut out = Vec::new();
     match format {
-        Format::Json => out.extend(format!("{{\"error\":{}}}\n", JsonText(message)).bytes()),
+        Format::Json | Format::Rows(_) => {
+            out.extend(format!("{{\"error\":{}}}\n", JsonText(message)).bytes());
+        }
         Format::PrettyJson => {
             out.extend(format!("{{\n    \"error\": {}\n}}\n", JsonText(message)).bytes());
         }
@@ -110,6 +118,7 @@ enum Writer {
     Json(Json),
     Csv(Csv),
     Msgpack(Msgpack),
+    Rows(Rows),
 }
 
 impl Encoder {
@@ -119,6 +128,7 @@ impl Encoder {
             Format::Json | Format::PrettyJson => Writer::Json(Json::new(style)),
             Format::Csv => Writer::Csv(Csv::new(style)),
             Format::Msgpack => Writer::Msgpack(Msgpack::new(style)),
+            Format::Rows(shape) => Writer::Rows(Rows::new(shape)),
         })
     }
 
@@ -128,6 +138,7 @@ impl Encoder {
             Writer::Json(json) => json.begin(id),
             Writer::Csv(csv) => csv.begin(id),
             Writer::Msgpack(msgpack) => msgpack.begin(id),
+            Writer::Rows(_) => {}
         }
     }
 
@@ -144,6 +155,7 @@ impl Encoder {
             Writer::Json(json) => json.table(table, out),
             Writer::Csv(csv) => csv.table(table, out),
             Writer::Msgpack(msgpack) => msgpack.table(table),
+            Writer::Rows(rows) => rows.table(table, out),
         }
     }
 
@@ -151,17 +163,18 @@ impl Encoder {
     pub fn end(&mut self, warning: Option<&str>, out: &mut Vec<u8>) {
         match &mut self.0 {
             Writer::Json(json) => json.end(warning, None, out),
-            Writer::Csv(_) => {}
+            Writer::Csv(_) | Writer::Rows(_) => {}
             Writer::Msgpack(msgpack) => msgpack.end(warning, out),
         }
     }
 
-    /// The statement fails.
+    /// The statement fails. Rows have no place for that: their answer must fail as a whole.
     pub fn fail(&mut self, error: &str, out: &mut Vec<u8>) {
         match &mut self.0 {
             Writer::Json(json) => json.end(None, Some(error), out),
             Writer::Csv(csv) => csv.fail(error, out),
             Writer::Msgpack(msgpack) => msgpack.fail(error, out),
+            Writer::Rows(_) => {}
         }
     }
 
@@ -171,6 +184,7 @@ impl Encoder {
             Writer::Json(json) => json.finish(out),
             Writer::Csv(_) => {}
             Writer::Msgpack(msgpack) => msgpack.finish(out),
+            Writer::Rows(rows) => rows.finish(out),
         }
     }
 
@@ -178,6 +192,7 @@ impl Encoder {
     pub fn held_bytes(&self) -> usize {
         match &self.0 {
             Writer::Msgpack(msgpack) => msgpack.held_bytes(),
+            Writer::Rows(rows) => rows.held_bytes(),
             _ => 0,
         }
     }

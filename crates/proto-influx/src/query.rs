@@ -1,6 +1,6 @@
 //! Query requests: what `/query` is asked, in its query string and in its form.
 
-use crate::encode::{Epoch, Format, Style};
+use crate::encode::{Epoch, Format, Shape, Style};
 use crate::influxql::{Parameter, Parameters, parse_duration};
 use crate::write::decode_query;
 use serde_json::Value;
@@ -79,6 +79,76 @@ impl QueryRequest {
     }
 }
 
+/// What a question of InfluxDB 3 may say.
+const NAMES_OF_3: [&str; 4] = ["db", "q", "format", "params"];
+
+impl QueryRequest {
+    /// The shape of rows that InfluxDB 3's clients ask for by a query string and the header
+    /// `Accept`, also where the rest of the request cannot be understood.
+    pub fn shape(query: &str, accept: &str) -> Shape {
+        let pairs = decode_query(query).unwrap_or_default();
+        let wish = pairs.iter().find(|(name, _)| name == "format");
+        let wish = wish.and_then(|(_, value)| Shape::parse(value));
+        wish.unwrap_or_else(|| Shape::of_accept(accept))
+    }
+
+    /// Reads a question of InfluxDB 3: its query string (still percent-encoded), and its body, a
+    /// JSON object or nothing. What stands in the body goes before.
+    ///
+    /// # Errors
+    /// When there is no statement, or a value cannot be understood; see [`QueryError`].
+    pub fn parse_3(query: &str, body: &[u8], accept: &str) -> Result<Self, QueryError> {
+        let mut pairs = match body.trim_ascii().is_empty() {
+            true => Vec::new(),
+            false => members(body)?,
+        };
+        let of_query = decode_query(query).map_err(|_| QueryError::BadEncoding)?;
+        pairs.extend(of_query);
+        let get = |name: &str| {
+            let found = pairs.iter().find(|(key, _)| key == name);
+            found.map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
+        };
+        let shape = match get("format") {
+            None => Shape::of_accept(accept),
+            Some(text) => {
+                Shape::parse(text).ok_or_else(|| QueryError::BadFormat(text.to_owned()))?
+            }
+        };
+        let text = get("q").map(str::trim).filter(|text| !text.is_empty());
+        Ok(Self {
+            text: text.ok_or(QueryError::NoStatement)?.to_owned(),
+            database: get("db").map(str::to_owned),
+            policy: None,
+            style: Style { format: Format::Rows(shape), ..Style::default() },
+            parameters: parameters(get("params").unwrap_or("{}"))?,
+            is_async: false,
+        })
+    }
+}
+
+/// The members of a body, as a query string would have them.
+fn members(body: &[u8]) -> Result<Vec<(String, String)>, QueryError> {
+    let bad = |reason: String| QueryError::BadBody(reason);
+    let body: serde_json::Map<String, Value> =
+        serde_json::from_slice(body).map_err(|error| bad(error.to_string()))?;
+    let mut pairs = Vec::new();
+    for (name, value) in body {
+        if !NAMES_OF_3.contains(&name.as_str()) {
+            return Err(bad(format!("{name} is none of {}", NAMES_OF_3.join(", "))));
+        }
+        pairs.push((
+            name.clone(),
+            match value {
+                Value::Null => continue,
+                Value::String(text) => text,
+                Value::Object(map) if name == "params" => Value::Object(map).to_string(),
+                _ => return Err(bad(format!("{name} must be text"))),
+            },
+        ));
+    }
+    Ok(pairs)
+}
+
 /// Reads the values of `$name`s: a JSON object of numbers, strings and booleans, or of objects that
 /// name a kind, such as `{"regex": "a.*"}`. Clients without any send `null`.
 fn parameters(text: &str) -> Result<Parameters, QueryError> {
@@ -141,6 +211,10 @@ pub enum QueryError {
     BadParameters(String),
     /// The query string or form is not percent-encoded UTF-8.
     BadEncoding,
+    /// The body is no JSON object of what a question may say.
+    BadBody(String),
+    /// There is no such format of an answer.
+    BadFormat(String),
 }
 
 impl fmt::Display for QueryError {
@@ -150,6 +224,14 @@ impl fmt::Display for QueryError {
             Self::BadParameters(reason) => write!(f, "error parsing query parameters: {reason}"),
             Self::BadEncoding => {
                 f.write_str("the query string or form is not valid percent-encoded UTF-8")
+            }
+            Self::BadBody(reason) => write!(f, "the body is not understood: {reason}"),
+            Self::BadFormat(text) if text == "parquet" => f.write_str(
+                "format: Parquet is written by `foliot query --format parquet`; here there are \
+                 json, jsonl, csv and pretty",
+            ),
+            Self::BadFormat(text) => {
+                write!(f, "format: {text:?} is none of json, jsonl, csv, pretty")
             }
         }
     }
@@ -201,6 +283,30 @@ mod tests {
     fn no_parameters_may_be_null() {
         let request = QueryRequest::parse("q=x&params=null", "", "").unwrap();
         assert!(request.parameters.is_empty());
+    }
+
+    #[test]
+    fn questions_of_version_3_stand_in_the_url_or_in_a_body() {
+        let format = |request: &QueryRequest| request.style.format;
+        let request = QueryRequest::parse_3("db=a&q=SELECT+1&format=jsonl", b"", "").unwrap();
+        assert_eq!((&*request.text, request.database.as_deref()), ("SELECT 1", Some("a")));
+        assert_eq!(format(&request), Format::Rows(Shape::JsonLines));
+        let body = br#"{"db": "b", "q": "SELECT 2", "format": null, "params": {"x": 1}}"#;
+        let request = QueryRequest::parse_3("db=a", body, "text/csv").unwrap();
+        assert_eq!((&*request.text, request.database.as_deref()), ("SELECT 2", Some("b")));
+        assert_eq!(format(&request), Format::Rows(Shape::Csv));
+        assert_eq!(request.parameters.get("x"), Some(&Parameter::Integer(1)));
+        for (query, body, expected) in [
+            ("", "{}", "missing required parameter \"q\""),
+            ("q=x&format=xml", "", "format: \"xml\" is none of json, jsonl, csv, pretty"),
+            ("q=x&format=parquet", "", "format: Parquet is written by `foliot query"),
+            ("", "[]", "the body is not understood: "),
+            ("", r#"{"query": "x"}"#, "query is none of db, q, format, params"),
+            ("", r#"{"q": 1}"#, "q must be text"),
+        ] {
+            let said = QueryRequest::parse_3(query, body.as_bytes(), "").unwrap_err().to_string();
+            assert!(said.contains(expected), "{query} {body}: {said}");
+        }
     }
 
     #[test]

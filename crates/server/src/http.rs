@@ -14,6 +14,7 @@ mod ticktock;
 
 pub(crate) use body::Budget;
 pub(crate) use influx::{may_ask, run_into};
+use reply::Content;
 pub(crate) use reply::{Message, PLAIN, Pieces, Reply, accepts_gzip};
 
 use crate::aside::aside;
@@ -28,7 +29,7 @@ use foliot_model::NamespaceId;
 use foliot_proto_opentsdb::{Endpoint, HttpRequest, Params};
 use foliot_schema::{DatabaseName, Missing};
 use hyper::body::{Body, Incoming};
-use hyper::header::{self, HeaderMap, HeaderName};
+use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, StatusCode};
@@ -345,6 +346,9 @@ async fn dispatch(shared: &Arc<Shared>, route: &Route, mut call: Call) -> Reply 
         | Target::InfluxWrite2
         | Target::InfluxWrite3
         | Target::InfluxQuery
+        | Target::InfluxQuery3
+        | Target::InfluxSql
+        | Target::InfluxDatabase
         | Target::InfluxBuckets
         | Target::InfluxBucket
         | Target::InfluxTokens
@@ -355,7 +359,27 @@ async fn dispatch(shared: &Arc<Shared>, route: &Route, mut call: Call) -> Reply 
         | Target::InfluxDelete
         | Target::InfluxFlux => influx::answer(shared, route, call).await,
     };
-    reply.compress(takes_gzip)
+    in_manner(route, reply).compress(takes_gzip)
+}
+
+/// A refusal in plain words, as one of a body that cannot be unpacked, becomes one in the manner of
+/// the route's door, whose clients may read nothing else.
+fn in_manner(route: &Route, reply: Reply) -> Reply {
+    let is_plain = |(name, value): &(HeaderName, HeaderValue)| {
+        name == header::CONTENT_TYPE && value.as_bytes() == PLAIN.as_bytes()
+    };
+    let text = match &reply.content {
+        Content::Full(body)
+            if reply.status.as_u16() >= 400 && reply.headers.iter().any(is_plain) =>
+        {
+            String::from_utf8_lossy(body).trim_end().to_owned()
+        }
+        _ => return reply,
+    };
+    let mut dressed = guard::refuse(route, reply.status, &text);
+    let others = reply.headers.into_iter().filter(|(name, _)| name != header::CONTENT_TYPE);
+    dressed.headers.extend(others);
+    dressed
 }
 
 /// Whether a request changes what is stored.
@@ -365,7 +389,7 @@ fn changes(route: &Route, call: &Call) -> bool {
         (Right::Write | Right::Form(Access::Write), _)
         | (_, Target::InfluxWrite | Target::InfluxWrite2 | Target::InfluxWrite3)
         | (_, Target::InfluxDelete) => true,
-        (_, Target::InfluxBuckets | Target::InfluxBucket) => {
+        (_, Target::InfluxBuckets | Target::InfluxBucket | Target::InfluxDatabase) => {
             !matches!(&*call.method, "GET" | "HEAD")
         }
         (_, Target::Foliot(endpoint)) => endpoint.changes(&call.method),

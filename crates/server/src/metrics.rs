@@ -210,6 +210,8 @@ pub(crate) struct Metrics {
     /// Datagrams from addresses that may not write without credentials.
     pub(crate) udp_refused: Counter,
     pub(crate) mqtt_messages: Counter,
+    pub(crate) mqtt_connected: Counter,
+    pub(crate) mqtt_failures: Counter,
     /// Exemplars that are not kept.
     pub(crate) exemplars_dropped: Counter,
     pub(crate) queries_running: Counter,
@@ -287,6 +289,7 @@ impl Metrics {
         self.visit_ingest(visit);
         self.visit_answers(visit);
         self.visit_plain(visit);
+        self.visit_mqtt(visit);
         self.limits.visit(met, visit);
         process::visit(visit);
     }
@@ -332,6 +335,23 @@ impl Metrics {
         }
     }
 
+    fn visit_mqtt(&self, visit: &mut Visit<'_>) {
+        let help = "Brokers of MQTT that are connected: 0 while mqtt.broker is down or off";
+        let connected = self.mqtt_connected.get() as f64;
+        one(visit, "mqtt_connected", Kind::Gauge, help, &[], connected);
+        let figures = [
+            ("mqtt_messages_total", "MQTT messages received", &self.mqtt_messages),
+            (
+                "mqtt_failures_total",
+                "Connections to the MQTT broker that failed or broke",
+                &self.mqtt_failures,
+            ),
+        ];
+        for (name, help, counter) in figures {
+            one(visit, name, Kind::Counter, help, &[], counter.get() as f64);
+        }
+    }
+
     fn visit_plain(&self, visit: &mut Visit<'_>) {
         use Kind::{Counter as C, Gauge as G};
         let figures = [
@@ -371,7 +391,6 @@ impl Metrics {
                 &self.udp_refused,
             ),
             ("exemplars_dropped_total", C, "Exemplars dropped", &self.exemplars_dropped),
-            ("mqtt_messages_total", C, "MQTT messages received", &self.mqtt_messages),
             ("queries_running", G, "Queries running", &self.queries_running),
             ("queries_total", C, "Queries begun", &self.queries),
             (

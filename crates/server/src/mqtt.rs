@@ -74,7 +74,7 @@ pub(crate) async fn serve(shared: Arc<Shared>) {
         }
     }
     let (client, mut events) = AsyncClient::new(options, REQUESTS_MAX);
-    let mut pause = RETRY_PAUSE_MIN;
+    let (mut pause, mut is_connected) = (RETRY_PAUSE_MIN, false);
     loop {
         let event = tokio::select! {
             event = events.poll() => event,
@@ -83,6 +83,10 @@ pub(crate) async fn serve(shared: Arc<Shared>) {
         match event {
             Ok(Event::Incoming(Packet::ConnAck(_))) => {
                 log::info!("connected to the MQTT broker {broker}");
+                if !is_connected {
+                    shared.metrics.mqtt_connected.add(1);
+                }
+                is_connected = true;
                 pause = RETRY_PAUSE_MIN;
                 subscribe(&shared, &client).await;
             }
@@ -93,15 +97,11 @@ pub(crate) async fn serve(shared: Arc<Shared>) {
             }
             Ok(_) => {}
             Err(error) => {
-                if let Some(silent) = shared.failures_log.admit("mqtt", "broker") {
-                    let hint = match error.to_string().contains("NotAuthorized") {
-                        true => "; see mqtt.user and mqtt.password",
-                        false => "",
-                    };
-                    log::error!(
-                        "MQTT broker {broker}: {error}{hint} ({silent} more reports kept silent)"
-                    );
+                shared.metrics.mqtt_failures.add(1);
+                if std::mem::take(&mut is_connected) {
+                    shared.metrics.mqtt_connected.subtract(1);
                 }
+                tell_failure(&shared, &broker, &error.to_string());
                 tokio::select! {
                     () = tokio::time::sleep(pause) => {}
                     () = shared.stopping() => break,
@@ -111,6 +111,16 @@ pub(crate) async fn serve(shared: Arc<Shared>) {
         }
     }
     leave(&client, &mut events).await;
+}
+
+fn tell_failure(shared: &Shared, broker: &str, error: &str) {
+    if let Some(silent) = shared.failures_log.admit("mqtt", "broker") {
+        let hint = match error.contains("NotAuthorized") {
+            true => "; see mqtt.user and mqtt.password",
+            false => "",
+        };
+        log::error!("MQTT broker {broker}: {error}{hint} ({silent} more reports kept silent)");
+    }
 }
 
 async fn subscribe(shared: &Shared, client: &AsyncClient) {

@@ -40,13 +40,14 @@ struct Rows<'a> {
     values: Vec<Vec<&'a RawValue>>,
 }
 
+/// A series of OpenTSDB's answer, with its times in milliseconds.
 #[derive(Deserialize)]
-struct Metric<'a> {
-    metric: String,
+pub(super) struct Metric<'a> {
+    pub(super) metric: String,
     #[serde(default)]
-    tags: BTreeMap<String, String>,
+    pub(super) tags: BTreeMap<String, String>,
     #[serde(borrow, default)]
-    dps: Vec<(i64, &'a RawValue)>,
+    pub(super) dps: Vec<(i64, &'a RawValue)>,
 }
 
 /// The tables of one piece of an answer of `/query`. What the server refused is added to
@@ -81,14 +82,21 @@ pub(super) fn of_influx(piece: &str, refusals: &mut Vec<String>) -> Result<Vec<T
 /// # Errors
 /// When it is none.
 pub(super) fn of_opentsdb(answer: &str) -> Result<Vec<Table>, String> {
-    let series: Vec<Metric<'_>> = serde_json::from_str(answer).map_err(no_answer)?;
     let table = |series: Metric<'_>| Table {
         name: series.metric,
         labels: series.tags.into_iter().collect(),
         columns: vec!["time".to_owned(), "value".to_owned()],
         rows: series.dps.iter().map(|(at_ms, value)| vec![time(*at_ms), text(value)]).collect(),
     };
-    Ok(series.into_iter().map(table).collect())
+    Ok(metrics(answer)?.into_iter().map(table).collect())
+}
+
+/// The series of an answer of `/api/query` with arrays and milliseconds.
+///
+/// # Errors
+/// When it is none.
+pub(super) fn metrics(answer: &str) -> Result<Vec<Metric<'_>>, String> {
+    serde_json::from_str(answer).map_err(no_answer)
 }
 
 fn no_answer(error: serde_json::Error) -> String {

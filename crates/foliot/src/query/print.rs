@@ -21,6 +21,8 @@ pub(super) enum Format {
     /// The server's own answer, a document a line.
     Json,
     Markdown,
+    /// A file of one answer, which is no text and so not printed here.
+    Parquet,
 }
 
 impl Format {
@@ -29,6 +31,7 @@ impl Format {
             "csv" => Self::Csv,
             "json" => Self::Json,
             "markdown" => Self::Markdown,
+            "parquet" => Self::Parquet,
             _ => Self::Table,
         }
     }

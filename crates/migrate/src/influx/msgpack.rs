@@ -8,12 +8,18 @@ const TEXT_BYTES_MAX: u64 = 16 << 20;
 
 /// The next thing of a stream. Lists and maps are followed by what is in them.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Item {
+pub enum Item {
+    /// Nothing.
     Nil,
+    /// True or false.
     Boolean(bool),
+    /// An integer with a sign.
     Integer(i64),
+    /// An integer without a sign, which small ones of any kind are.
     Unsigned(u64),
+    /// A float.
     Float(f64),
+    /// A text.
     Text(String),
     /// So many items follow.
     List(u64),

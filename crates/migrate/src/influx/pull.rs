@@ -84,14 +84,20 @@ pub(crate) fn policies(client: &Client, database: &str) -> Result<Vec<Policy>, E
             row.get(at)
         };
         let seconds = |column| match named(column) {
-            Some(Item::Text(text)) => seconds(text),
-            _ => None,
+            Some(Item::Text(text)) => seconds(text).ok_or_else(|| {
+                // For ever would be the wrong guess: samples would stay that are meant to go.
+                Error::Format(format!(
+                    "the retention policies of {database:?} have the {column} {text:?}, which is \
+                     no time such as 168h0m0s; make the database here first, with its policies"
+                ))
+            }),
+            _ => Ok(0),
         };
         if let Some(Item::Text(name)) = named("name") {
             policies.push(Policy {
                 name: name.clone(),
-                keep_s: seconds("duration").unwrap_or(0),
-                shard_s: seconds("shardGroupDuration").unwrap_or(0),
+                keep_s: seconds("duration")?,
+                shard_s: seconds("shardGroupDuration")?,
                 is_default: matches!(named("default"), Some(Item::Boolean(true))),
             });
         }
@@ -122,16 +128,22 @@ fn seconds(text: &str) -> Option<u64> {
 
 /// What rows have in common.
 #[derive(Debug, Default)]
-struct Series {
-    name: String,
-    tags: Vec<(String, String)>,
-    columns: Vec<String>,
+pub struct Series {
+    /// The measurement, or what a listing lists.
+    pub name: String,
+    /// Tags, by name.
+    pub tags: Vec<(String, String)>,
+    /// What the items of each row are.
+    pub columns: Vec<String>,
 }
 
 type OnRow<'a> = &'a mut dyn FnMut(&Series, &[Item], u64) -> Result<(), Error>;
 
 /// Asks a statement and hands out its rows, with how many bytes were read so far.
-fn each_row(
+///
+/// # Errors
+/// When the server fails or refuses, and what `on_row` returns.
+pub fn each_row(
     client: &Client,
     database: &str,
     statement: &str,

@@ -5,8 +5,8 @@
 //! (`tsdb/docs/format/index.md`, `chunks.md`, `tombstones.md`).
 
 use super::chunk::{self, Point};
-use super::cursor::{Cursor, Wrong, be32, is_whole};
-use super::file::Reader;
+use crate::cursor::{Cursor, Wrong, be32, is_whole};
+use crate::file::Reader;
 use foliot_proto_prometheus::pack_labels;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -45,6 +45,7 @@ pub(super) struct Block {
     at: u64,
     end: u64,
     deleted: Gaps,
+    pub(super) has_tombstones: bool,
     chunks: HashMap<u32, Reader>,
 }
 
@@ -87,8 +88,10 @@ impl Block {
         }
         let symbols = Symbols::read(&mut index, symbols)?;
         let deleted = read_tombstones(&dir.join("tombstones"))?;
+        let has_tombstones = deleted.is_some();
         let (dir, chunks) = (dir.to_owned(), HashMap::new());
-        Ok(Self { dir, index, symbols, at: series, end, deleted, chunks })
+        let deleted = deleted.unwrap_or_default();
+        Ok(Self { dir, index, symbols, at: series, end, deleted, has_tombstones, chunks })
     }
 
     /// Bytes read from the disk since this was asked last.
@@ -199,11 +202,13 @@ impl Symbols {
 }
 
 /// Reads which samples were deleted; there need be no such file.
-fn read_tombstones(path: &Path) -> Result<Gaps, Wrong> {
+/// What was deleted of a block; none when the file that says so is missing.
+fn read_tombstones(path: &Path) -> Result<Option<Gaps>, Wrong> {
     let mut deleted = Gaps::new();
     let bytes = match std::fs::read(path) {
         Ok(bytes) => bytes,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(deleted),
+        // Prometheus writes one without entries where nothing was deleted.
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(format!("cannot read tombstones: {error}")),
     };
     let wrong = |reason: &str| format!("tombstones: {reason}");
@@ -225,5 +230,5 @@ fn read_tombstones(path: &Path) -> Result<Gaps, Wrong> {
         let (series, from, to) = (cursor.uvarint()?, cursor.varint()?, cursor.varint()?);
         deleted.entry(series).or_default().push((from, to));
     }
-    Ok(deleted)
+    Ok(Some(deleted))
 }

@@ -6,9 +6,9 @@
 //!
 //! Newer servers may say since when a counter counts; that is passed over.
 
-use super::bits::{Bits, Xor};
-use super::cursor::Wrong;
 use super::numbers;
+use crate::bits::{Bits, Xor};
+use crate::cursor::Wrong;
 use foliot_model::{Histogram, Resets};
 use foliot_proto_prometheus::STALE;
 

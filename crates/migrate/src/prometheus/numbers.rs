@@ -3,9 +3,9 @@
 //! The layouts are Prometheus' (`tsdb/docs/format/chunks.md`; that of the newer form stands in
 //! `tsdb/chunkenc/xor2.go`).
 
-use super::bits::{Bits, Xor};
 use super::chunk::{Point, Starts};
-use super::cursor::Wrong;
+use crate::bits::{Bits, Xor};
+use crate::cursor::Wrong;
 use foliot_proto_prometheus::STALE;
 
 /// Hands out the samples of a chunk of the form that all versions write.

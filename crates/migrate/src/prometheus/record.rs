@@ -4,7 +4,7 @@
 //! (Prometheus, `tsdb/record`).
 
 use super::chunk::{Point, Raw};
-use super::cursor::{Cursor, Wrong};
+use crate::cursor::{Cursor, Wrong};
 use foliot_model::{Histogram, Resets};
 use foliot_proto_prometheus::pack_labels;
 

@@ -2,8 +2,8 @@
 //!
 //! The layout is Prometheus' (`tsdb/docs/format/wal.md`).
 
-use super::cursor::{Cursor, Wrong, is_whole};
-use super::file::Reader;
+use crate::cursor::{Cursor, Wrong, is_whole};
+use crate::file::Reader;
 use std::path::Path;
 
 const PAGE_BYTES: u64 = 32 << 10;

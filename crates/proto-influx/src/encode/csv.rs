@@ -107,7 +107,7 @@ pub(super) fn push_refusal(message: &str, out: &mut Vec<u8>) {
 
 /// Appends a field, quoted where Go's library quotes it: with separators, quotes, line breaks, or a
 /// blank at its beginning.
-fn push_field(text: &str, out: &mut Vec<u8>) {
+pub(super) fn push_field(text: &str, out: &mut Vec<u8>) {
     let needs_quotes = text == "\\."
         || text.contains([',', '"', '\r', '\n'])
         || text.starts_with(char::is_whitespace);

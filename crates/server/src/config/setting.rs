@@ -290,7 +290,12 @@ impl Setting for HostPort {
         if matches!(text, "off" | "") {
             return Ok(Self(None));
         }
-        let parts = text.rsplit_once(':').and_then(|(host, port)| Some((host, port.parse().ok()?)));
+        if text.starts_with("mqtts://") || text.starts_with("ssl://") {
+            return Err(format!("'{text}': give the host and the port, and set mqtt.tls"));
+        }
+        let bare = ["mqtt://", "tcp://"].iter().find_map(|scheme| text.strip_prefix(scheme));
+        let bare = bare.unwrap_or(text).trim_end_matches('/');
+        let parts = bare.rsplit_once(':').and_then(|(host, port)| Some((host, port.parse().ok()?)));
         match parts {
             Some((host, port)) if !host.is_empty() => Ok(Self(Some((host.to_owned(), port)))),
             _ => Err(format!("'{text}' is not a host and a port such as localhost:1883")),

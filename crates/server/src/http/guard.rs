@@ -54,6 +54,11 @@ pub(super) fn admit(shared: &Shared, route: &Route, call: &mut Call) -> Result<(
             });
         }
     }
+    if !route.is_influx()
+        && let Some(reason) = lone_policy(&call.query)
+    {
+        return Err(refuse(route, StatusCode::BAD_REQUEST, reason).close());
+    }
     if is_change && let Err(reason) = check_database(&call.query, &call.headers) {
         return Err(refuse(route, StatusCode::BAD_REQUEST, &reason).close());
     }
@@ -70,6 +75,14 @@ pub(super) fn admit(shared: &Shared, route: &Route, call: &mut Call) -> Result<(
         return Err(refusal.header(header::ALLOW, "POST"));
     }
     Ok(())
+}
+
+/// What is wrong with a query string that names a policy and not whose: another database's samples
+/// would be read or written than were meant.
+fn lone_policy(query: &str) -> Option<&'static str> {
+    let has = |name| Params::first(query, name).is_some_and(|value| !value.is_empty());
+    let is_lone = query.contains("rp=") && has("rp") && !has("db");
+    is_lone.then_some("rp: the database of this policy is missing: say db too")
 }
 
 /// Whether a request names this server as it is known: by an address, which no foreign page's name
@@ -230,10 +243,13 @@ fn lacking(right: Right, who: &Principal, database: &str, is_change: bool) -> St
 }
 
 /// A refusal in the manner of the route's door.
-fn refuse(route: &Route, status: StatusCode, text: &str) -> Reply {
+pub(super) fn refuse(route: &Route, status: StatusCode, text: &str) -> Reply {
     let api = match route.target {
         Target::InfluxWrite | Target::InfluxQuery => WriteApi::V1,
-        Target::InfluxWrite3 => WriteApi::V3,
+        Target::InfluxWrite3
+        | Target::InfluxQuery3
+        | Target::InfluxSql
+        | Target::InfluxDatabase => WriteApi::V3,
         target if target.is_influx() => WriteApi::V2,
         Target::OpenTsdb(_) => {
             return Reply::json(status, HttpError::new(status.as_u16(), text).to_json());

@@ -13,6 +13,7 @@ mod rows;
 mod said;
 mod select;
 mod tokens;
+mod version3;
 
 pub(in crate::http) use buckets::refuse;
 pub(crate) use needs::may_ask;
@@ -48,6 +49,9 @@ pub(super) async fn answer(shared: &Arc<Shared>, route: &Route, call: Call) -> R
             write(shared, WriteApi::TickTock, call).await
         }
         Target::InfluxWrite => write(shared, WriteApi::V1, call).await,
+        Target::InfluxQuery3 | Target::InfluxSql | Target::InfluxDatabase => {
+            version3::answer(shared, route.target, call).await
+        }
         Target::InfluxTokens | Target::InfluxToken => {
             let answered = tokens::answer(shared, route.target, call).await;
             influx_headers(answered.unwrap_or_else(|reply| reply))

@@ -408,6 +408,11 @@ fn group_of(path: &str) -> Result<Group, Reply> {
     let Some((_, path)) = path.split_once(PUSH) else { return Ok(Group::default()) };
     let path = path.strip_suffix('/').unwrap_or(path);
     let parts: Vec<_> = path.split('/').map(|part| percent_decode(part, false)).collect();
+    // What is no UTF-8 would be stored under a name that nobody gave.
+    if let Some(part) = parts.iter().find(|part| part.contains(char::REPLACEMENT_CHARACTER)) {
+        let text = format!("{part:?} of the path is no UTF-8");
+        return Err(Reply::text(StatusCode::BAD_REQUEST, text).close());
+    }
     let group = Group::of_path(parts.iter().map(|part| &**part));
     group.map_err(|reason| Reply::text(StatusCode::BAD_REQUEST, reason).close())
 }

@@ -72,6 +72,12 @@ pub(crate) enum Target {
     InfluxWrite3,
     /// InfluxDB 1: statements of InfluxQL, which may change something.
     InfluxQuery,
+    /// InfluxDB 3: a statement of InfluxQL, which changes nothing.
+    InfluxQuery3,
+    /// InfluxDB 3: SQL, which is refused.
+    InfluxSql,
+    /// InfluxDB 3: lists, makes and drops databases.
+    InfluxDatabase,
     /// InfluxDB 2: databases and policies, as buckets.
     InfluxBuckets,
     /// InfluxDB 2: one of them.
@@ -134,6 +140,9 @@ impl Target {
                 | Self::InfluxWrite2
                 | Self::InfluxWrite3
                 | Self::InfluxQuery
+                | Self::InfluxQuery3
+                | Self::InfluxSql
+                | Self::InfluxDatabase
                 | Self::InfluxBuckets
                 | Self::InfluxBucket
                 | Self::InfluxTokens
@@ -228,6 +237,9 @@ pub(crate) static ROUTES: &[Route] = &[
     row(POST, "/api/write", Right::Write, Target::InfluxWrite),
     row(POST, "/api/v2/write", Right::Door, Target::InfluxWrite2),
     row(POST, "/api/v3/write_lp", Right::Door, Target::InfluxWrite3),
+    row(ASK, "/api/v3/query_influxql", Right::Door, Target::InfluxQuery3),
+    row(ASK, "/api/v3/query_sql", Right::Door, Target::InfluxSql),
+    row(FACT, "/api/v3/configure/database", Right::Door, Target::InfluxDatabase),
     row(ASK, "/query", Right::Door, Target::InfluxQuery),
     row(POST, "/api/v2/delete", Right::Door, Target::InfluxDelete),
     row(ASK, "/api/v2/buckets", Right::Door, Target::InfluxBuckets),
@@ -649,10 +661,6 @@ pub(crate) fn find(method: &str, path: &str, query: &str) -> Result<&'static Rou
             }
             let error = match near {
                 Some(near) => error.with_details(format!("Did you mean {near}?")),
-                None if trimmed.starts_with("/api/v3/query") => error.with_details(
-                    "InfluxDB 3's questions are not answered here: ask in InfluxQL, at \
-                     /query?db=DATABASE&q=...",
-                ),
                 None => error,
             };
             Err(NoRoute::OpenTsdb { status: error.status, json: error.to_json(), is_path })

@@ -170,6 +170,22 @@ impl Follower {
         *self.state.now.lock() = now;
     }
 
+    /// Says that a rule begins to fail, and that it does no longer; not each time.
+    fn tell(&self, index: usize, outcome: &Result<(), String>) {
+        let was_good = self.state.now.lock().rules.get(index).and_then(|seen| seen.is_good);
+        let group = &self.order.group;
+        let name = group.rules.get(index).map_or("", |rule| &*rule.name);
+        match (was_good, outcome) {
+            (Some(false), Ok(())) => log::info!("rule {name} of {} is well again", group.key()),
+            (Some(false), Err(_)) | (_, Ok(())) => {}
+            (_, Err(reason)) => log::warn!(
+                "rule {name} of {} fails: {reason}; foliot_rules_failed_total counts how often, and \
+                 its end is told",
+                group.key()
+            ),
+        }
+    }
+
     async fn evaluate(&mut self, at_ms: i64) {
         let began = Instant::now();
         let group = self.order.group.clone();
@@ -178,11 +194,10 @@ impl Follower {
             let began = Instant::now();
             let outcome = self.rule(index, rule, at_ms).await;
             self.shared.monitor.figures.rules.add(1);
-            if let Err(reason) = &outcome {
+            if outcome.is_err() {
                 self.shared.monitor.figures.rules_failed.add(1);
-                let key = group.key();
-                log::warn!("rule {} of {key} failed: {reason}", rule.name);
             }
+            self.tell(index, &outcome);
             let alerts = self.alerts.get(index).map(|alerts| alerts.iter().cloned().collect());
             let seen = SeenRule {
                 is_good: Some(outcome.is_ok()),

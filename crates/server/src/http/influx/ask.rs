@@ -20,7 +20,7 @@ use hyper::header::{self, HeaderName};
 use std::sync::Arc;
 
 /// Longest text of a query, and of its form.
-const QUERY_BYTES_MAX: usize = 4 << 20;
+pub(super) const QUERY_BYTES_MAX: usize = 4 << 20;
 
 /// Statements that are answered without a thread of their own.
 const STATEMENTS_BRIEF_MAX: usize = 4;
@@ -29,9 +29,13 @@ pub(super) async fn query(shared: &Arc<Shared>, call: Call) -> Reply {
     influx_headers(answer(shared, call).await.unwrap_or_else(|reply| reply))
 }
 
-fn refuse(format: Format, status: StatusCode, message: &str) -> Reply {
+pub(super) fn refuse(format: Format, status: StatusCode, message: &str) -> Reply {
     let answer = error_answer(WriteApi::V1, status.as_u16(), message);
-    Reply::new(status, format.content_type(), refusal(format, message))
+    let kind = match format {
+        Format::Rows(_) => Format::Json.content_type(),
+        format => format.content_type(),
+    };
+    Reply::new(status, kind, refusal(format, message))
         .header(HeaderName::from_static("x-influxdb-error"), &answer.error_header)
 }
 
@@ -59,11 +63,7 @@ async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
     let bad = |message: String| refuse(StatusCode::BAD_REQUEST, &message);
     let request =
         QueryRequest::parse(&call.query, &form, &accept).map_err(|error| bad(error.to_string()))?;
-    let reading = Reading::of(shared, &who, &[request.text.as_bytes()]).await;
-    let reading = reading.map_err(|failure| refuse(failure.status, &failure.message))?;
-    let statements = reading
-        .read(|| parse(&request.text, &request.parameters))
-        .map_err(|error| bad(format!("error parsing query: {error}")))?;
+    let (reading, statements) = read(shared, &who, &request).await?;
     if statements.iter().any(changes) {
         may_change(shared, &call.method, call.is_trusted, format)?;
         let words = format!("{form}&{}", call.query);
@@ -76,25 +76,52 @@ async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
             return Err(bad(text.to_owned()));
         }
     }
-    needs::may_ask(&who, &statements, request.database.as_deref())
-        .map_err(|message| refuse(StatusCode::FORBIDDEN, &message))?;
-    let kind = request.style.format.content_type();
-    let is_async = request.is_async;
     let is_get = call.method == "GET";
-    let asked = Asked { shared: shared.clone(), request, caller, who: who.clone(), is_get };
+    let asked = Asked { shared: shared.clone(), request, caller, who, is_get };
+    carry_out(asked, statements, reading, gzip).await
+}
+
+/// Reads the statements of a request.
+pub(super) async fn read(
+    shared: &Arc<Shared>,
+    who: &Arc<Principal>,
+    request: &QueryRequest,
+) -> Result<(Reading, Vec<Statement>), Reply> {
+    let format = request.style.format;
+    let reading = Reading::of(shared, who, &[request.text.as_bytes()]).await;
+    let reading = reading.map_err(|failure| refuse(format, failure.status, &failure.message))?;
+    let statements =
+        reading.read(|| parse(&request.text, &request.parameters)).map_err(|error| {
+            refuse(format, StatusCode::BAD_REQUEST, &format!("error parsing query: {error}"))
+        })?;
+    Ok((reading, statements))
+}
+
+/// Carries statements out, if whoever asks may.
+pub(super) async fn carry_out(
+    asked: Asked,
+    statements: Vec<Statement>,
+    reading: Reading,
+    gzip: bool,
+) -> Result<Reply, Reply> {
+    let Asked { shared, request, who, .. } = &asked;
+    let format = request.style.format;
+    needs::may_ask(who, &statements, request.database.as_deref())
+        .map_err(|message| refuse(format, StatusCode::FORBIDDEN, &message))?;
+    let kind = format.content_type();
+    let (shared, who, is_async) = (shared.clone(), who.clone(), request.is_async);
     let only_reads = statements.len() <= STATEMENTS_BRIEF_MAX && statements.iter().all(is_select);
     let only_oversees = statements.iter().all(oversees);
     let question = asked.request.text.clone();
     let job = Job::new(who, None, move |work| asked.run(&statements, work)).that_asks(&question);
     let job = reading.then(job.that_reads(only_reads).that_oversees(only_oversees));
     if is_async {
-        let shared = shared.clone();
         tokio::spawn(async move { query::answer(&shared, kind, false, job).await });
         return Ok(Reply::empty(StatusCode::NO_CONTENT));
     }
-    query::answer(shared, kind, gzip, job)
+    query::answer(&shared, kind, gzip, job)
         .await
-        .map_err(|failure| refuse(failure.status, &failure.message))
+        .map_err(|failure| refuse(format, failure.status, &failure.message))
 }
 
 /// Refuses statements that change something to foreign pages, and to GET unless it is allowed to.
@@ -194,12 +221,12 @@ pub(super) fn encode(
 }
 
 /// A request that is being answered.
-struct Asked {
-    shared: Arc<Shared>,
-    request: QueryRequest,
-    caller: Caller,
-    who: Arc<Principal>,
-    is_get: bool,
+pub(super) struct Asked {
+    pub(super) shared: Arc<Shared>,
+    pub(super) request: QueryRequest,
+    pub(super) caller: Caller,
+    pub(super) who: Arc<Principal>,
+    pub(super) is_get: bool,
 }
 
 /// What a statement needs to be carried out.
@@ -271,6 +298,9 @@ impl Asked {
                 Ok(()) => encoder.end(self.warning(statement).as_deref(), work.out()),
                 Err(Trouble::Told(text)) => {
                     work.refuse_at_limit(&text)?;
+                    if let Format::Rows(_) = self.request.style.format {
+                        return Err(whole(text));
+                    }
                     encoder.fail(&text, work.out());
                     has_failed = true;
                 }
@@ -296,6 +326,15 @@ impl Asked {
             )
         })
     }
+}
+
+/// Where an answer has no place for what went wrong, it fails as a whole.
+fn whole(text: String) -> Failure {
+    let status = match text.starts_with("database not found") {
+        true => StatusCode::NOT_FOUND,
+        false => StatusCode::BAD_REQUEST,
+    };
+    Failure::new(status, text)
 }
 
 fn perform(context: &mut Context<'_, '_>, statement: &Statement) -> Result<(), Trouble> {

@@ -1,5 +1,5 @@
-//! Numbers and texts of Prometheus' files, where they lie: big-endian, and varints as Go spells
-//! them (<https://go.dev/src/encoding/binary/varint.go>).
+//! Numbers and texts of files of programs in Go, where they lie: big-endian, and varints as Go
+//! spells them (<https://go.dev/src/encoding/binary/varint.go>).
 
 use foliot_proto_prometheus::crc32c;
 
@@ -30,6 +30,10 @@ impl<'a> Cursor<'a> {
     pub(super) fn byte(&mut self) -> Result<u8, Wrong> {
         let [byte] = self.array()?;
         Ok(byte)
+    }
+
+    pub(super) fn be16(&mut self) -> Result<u16, Wrong> {
+        self.array::<2>().map(|[high, low]| u16::from(high) << 8 | u16::from(low))
     }
 
     pub(super) fn be32(&mut self) -> Result<u32, Wrong> {

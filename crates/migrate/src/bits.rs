@@ -1,4 +1,5 @@
-//! Bits of a chunk, the highest of each byte first, and the numbers that are spelled in them.
+//! Bits of a chunk or a block, the highest of each byte first, and the numbers that are spelled in
+//! them.
 
 use super::cursor::{Wrong, unzigzag, uvarint};
 

@@ -1,0 +1,68 @@
+//! Parquet: files of columns, as tools for analysis read and write them.
+//!
+//! An export has a row for each sample, and these columns:
+//!
+//! - `time`: a timestamp with nanoseconds, in UTC.
+//! - `measurement` and `field`: texts.
+//! - `labels`: a group with a column for each label name; null where a series lacks the label.
+//! - `value_float`, `value_integer`, `value_unsigned`, `value_boolean`, `value_text`: one of them
+//!   has the value, the others are null.
+//!
+//! An import takes such files, and files of others, where a row has several fields: [`Told`] says
+//! how their columns are understood. Nothing here knows Arrow: the columns are read and written
+//! as the format has them, which takes a small part of the code.
+
+mod export;
+mod import;
+mod leaf;
+mod shape;
+mod writer;
+
+pub use export::export_to;
+pub use import::{File, import};
+pub use shape::Told;
+pub use writer::{Column, Kind, Writer};
+
+use crate::error::Error;
+use ::parquet::errors::ParquetError;
+
+/// The column of times.
+const TIME: &str = "time";
+/// The column of measurements.
+const MEASUREMENT: &str = "measurement";
+/// The column that names the field whose value stands in one of [`VALUES`].
+const FIELD: &str = "field";
+/// The group whose columns are labels.
+const LABELS: &str = "labels";
+/// The columns of values, by kind.
+const VALUES: [(&str, Kind); 5] = [
+    ("value_float", Kind::Float),
+    ("value_integer", Kind::Integer),
+    ("value_unsigned", Kind::Unsigned),
+    ("value_boolean", Kind::Boolean),
+    ("value_text", Kind::Text),
+];
+
+/// What the format's library says, without its own name for the kind of error.
+fn said(error: &ParquetError) -> String {
+    match error {
+        ParquetError::General(text) | ParquetError::NYI(text) | ParquetError::EOF(text) => {
+            text.clone()
+        }
+        other => other.to_string(),
+    }
+}
+
+/// An error of writing.
+fn unwritten(error: ParquetError) -> Error {
+    match error {
+        ParquetError::External(source) => {
+            let source = match source.downcast::<std::io::Error>() {
+                Ok(source) => *source,
+                Err(source) => std::io::Error::other(source),
+            };
+            Error::io("write the dump")(source)
+        }
+        error => Error::Format(format!("cannot write Parquet: {}", said(&error))),
+    }
+}

@@ -1,0 +1,196 @@
+//! Reads a file of columns, group by group, and makes each row a line.
+
+use super::leaf::Leaf;
+use super::said;
+use super::shape::{Origin, Shape, Told, is_unsigned};
+use crate::error::Error;
+use crate::import::Import;
+use crate::line::fault_of;
+use ::parquet::errors::ParquetError;
+use ::parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
+use foliot_model::{DEFAULT_FIELD, Value};
+use foliot_proto_influx::LineWriter;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+/// Rows that are held of each column.
+const ROWS: usize = 8 << 10;
+
+/// A file of columns, and what they mean.
+pub struct File {
+    reader: SerializedFileReader<std::fs::File>,
+    name: String,
+    shape: Shape,
+    bytes_total: u64,
+}
+
+impl fmt::Debug for File {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("File").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl File {
+    /// Opens a file and understands its columns.
+    ///
+    /// # Errors
+    /// When it cannot be read, or it is not clear what a column means.
+    pub fn open(path: &Path, told: &Told) -> Result<Self, Error> {
+        let name = path.display().to_string();
+        if path == Path::new("-") {
+            let why = "a Parquet file is read from its end: give the name of a file, not a pipe";
+            return Err(Error::Format(why.to_owned()));
+        }
+        let file = std::fs::File::open(path).map_err(Error::io(format!("open {name}")))?;
+        let bytes_total = file.metadata().map_or(0, |meta| meta.len());
+        let reader = guarded(&name, || {
+            SerializedFileReader::new(file).map_err(|error| damaged(&name, &error))
+        })?;
+        let schema = reader.metadata().file_metadata().schema_descr();
+        let shape =
+            Shape::of(schema, told).map_err(|error| Error::Format(format!("{name}: {error}")))?;
+        Ok(Self { reader, name, shape, bytes_total })
+    }
+}
+
+/// Imports a file: each row becomes a line of its measurement, with its labels and fields.
+///
+/// # Errors
+/// When the file is damaged or storing fails as a whole; a row that cannot be a line is refused.
+pub fn import(file: &File, import: &mut Import<'_>) -> Result<(), Error> {
+    guarded(&file.name, || groups(file, import))
+}
+
+/// The format's library holds some damages of a file for mistakes of its own and panics.
+fn guarded<T>(name: &str, read: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+    catch_unwind(AssertUnwindSafe(read))
+        .unwrap_or_else(|_| Err(Error::Format(format!("{name} is damaged"))))
+}
+
+fn damaged(name: &str, error: &ParquetError) -> Error {
+    Error::Format(format!("{name} cannot be read as Parquet: {}", said(error)))
+}
+
+fn groups(file: &File, import: &mut Import<'_>) -> Result<(), Error> {
+    let failed = |error: ParquetError| damaged(&file.name, &error);
+    let (mut row, mut read_bytes) = (0, 0);
+    for group in 0..file.reader.num_row_groups() {
+        let group = file.reader.get_row_group(group).map_err(failed)?;
+        let mut leaves = leaves(file, &*group)?;
+        loop {
+            let mut counts = Vec::new();
+            for leaf in leaves.iter_mut().flatten() {
+                counts.push(leaf.read(ROWS).map_err(failed)?);
+            }
+            let rows = counts.first().copied().unwrap_or(0);
+            if counts.iter().any(|count| *count != rows) {
+                return Err(Error::Format(format!(
+                    "{}: columns of the group behind row {row} differ in their length",
+                    file.name
+                )));
+            }
+            if rows == 0 {
+                break;
+            }
+            for at in 0..rows {
+                row += 1;
+                leaves.iter_mut().flatten().for_each(|leaf| leaf.step(at));
+                match line(&file.shape, &leaves) {
+                    Ok(line) => import.line(row, |out| out.extend_from_slice(&line))?,
+                    Err(reason) => import.refuse(row, reason),
+                }
+            }
+        }
+        read_bytes += u64::try_from(group.metadata().compressed_size()).unwrap_or(0);
+        import.read(read_bytes.min(file.bytes_total), Some(file.bytes_total));
+    }
+    Ok(())
+}
+
+/// The columns of a group, in the places of the file's; none for those that are left out.
+fn leaves(file: &File, group: &dyn RowGroupReader) -> Result<Vec<Option<Leaf>>, Error> {
+    let shape = &file.shape;
+    let mut wanted = vec![shape.time];
+    wanted.extend(shape.field);
+    wanted.extend(&shape.values);
+    wanted.extend(shape.labels.iter().chain(&shape.fields).map(|(_, at)| *at));
+    if let Origin::Column(at) = shape.measurement {
+        wanted.push(at);
+    }
+    let schema = file.reader.metadata().file_metadata().schema_descr();
+    let columns = schema.columns().iter().enumerate();
+    let leaf = |(at, column): (usize, &::parquet::schema::types::ColumnDescPtr)| {
+        if !wanted.contains(&at) {
+            return Ok(None);
+        }
+        let reader = group.get_column_reader(at).map_err(|error| damaged(&file.name, &error))?;
+        Leaf::new(reader, column.max_def_level(), is_unsigned(column)).map(Some)
+    };
+    columns.map(leaf).collect()
+}
+
+/// The row that the columns stand at, as a line with its time in nanoseconds.
+fn line(shape: &Shape, leaves: &[Option<Leaf>]) -> Result<Vec<u8>, String> {
+    let value = |at: usize, what: &str| {
+        let leaf = leaves.get(at).and_then(Option::as_ref);
+        leaf.map_or(Ok(None), Leaf::value).map_err(|why| format!("{what}: {why}"))
+    };
+    let text = |at: usize, what: &str| match value(at, what)? {
+        Some(Value::String(text)) if !text.is_empty() => match fault_of(text.as_bytes()) {
+            Some(why) => Err(format!("{what}: {why}")),
+            None => Ok(Some(text)),
+        },
+        _ => Ok(None),
+    };
+    let measurement = match &shape.measurement {
+        Origin::Told(name) => name.as_str(),
+        Origin::Column(at) => text(*at, "measurement")?.ok_or("measurement: there is none")?,
+    };
+    let mut labels = Vec::new();
+    for (name, at) in &shape.labels {
+        labels.extend(text(*at, name)?.map(|value| (&**name, value)));
+    }
+    let mut line = Vec::new();
+    let mut writer = LineWriter::begin(measurement, labels.into_iter(), &mut line);
+    let mut set = |name: &str, value: Value<'_>| match writer.field(name, value) {
+        true => Ok(()),
+        false => Err(format!("{name}: {} cannot be stored by lines", shown(value))),
+    };
+    let field = match shape.field {
+        Some(at) => text(at, "field")?.unwrap_or(DEFAULT_FIELD),
+        None => DEFAULT_FIELD,
+    };
+    for at in &shape.values {
+        if let Some(value) = value(*at, field)? {
+            set(field, value)?;
+        }
+    }
+    for (name, at) in &shape.fields {
+        match value(*at, name)? {
+            // Where rows have many fields, tools write NaN for what a row lacks.
+            None => {}
+            Some(Value::Float(number)) if number.is_nan() => {}
+            Some(value) => set(name, value)?,
+        }
+    }
+    let time_ns = match value(shape.time, "time")? {
+        Some(Value::Integer(time)) => time.checked_mul(shape.time_unit.ns()),
+        _ => return Err("time: there is none".to_owned()),
+    };
+    match writer.end(time_ns.ok_or("time: is too far away for nanoseconds")?) {
+        0 => Err("no field has a value".to_owned()),
+        _ => {
+            // Its end is put by who takes it.
+            line.pop();
+            Ok(line)
+        }
+    }
+}
+
+fn shown(value: Value<'_>) -> String {
+    match value {
+        Value::Float(number) => number.to_string(),
+        other => format!("{:?}", other.kind()),
+    }
+}
