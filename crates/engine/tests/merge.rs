@@ -313,7 +313,7 @@ fn one_field_of_many_sources_is_read_from_pages_of_its_own() {
         let snapshot = engine.snapshot();
         let before = engine.stats().cache_misses;
         let sids = snapshot.select(&selector(0, "m"), TimeRange::ALL).unwrap();
-        assert_eq!(sids.iter().count() as i64, HOSTS * 10);
+        assert_eq!(sids.len() as i64, HOSTS * 10);
         for (number, sid) in (0..).zip(sids) {
             let (host, field) = (number / 10, number % 10);
             if field < fields {

@@ -1,7 +1,11 @@
 //! Samples of one series in places that overlap each other, read block by block and as runs, beside
 //! a map that every write and delete is put into in turn.
 
-#![allow(clippy::unwrap_used, reason = "test code says what must hold by unwrapping")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "test code says what must hold by unwrapping"
+)]
 
 mod support;
 
@@ -34,7 +38,7 @@ fn store(seed: u64) -> (Engine, Samples) {
     let config = Config { background: false, merge_parts: 4, ..Config::default() };
     let engine = Engine::open(Arc::new(SimDisk::new(seed)), Path::new("store"), config).unwrap();
     let mut samples = Samples::new();
-    let mut put = |samples: &mut Samples, times: Vec<i64>, value: i64| {
+    let put = |samples: &mut Samples, times: Vec<i64>, value: i64| {
         let line = |(number, time_ns): (usize, &i64)| Line {
             key: "m".to_owned(),
             time_ns: *time_ns,
@@ -53,7 +57,7 @@ fn store(seed: u64) -> (Engine, Samples) {
             (0..count).map(|number| START + (first + number * step) * SECOND).collect();
         if dice.below(4) == 0 {
             // Out of order, and not at equal distances.
-            times.sort_by_key(|time| time ^ 0b1101 * SECOND);
+            times.sort_by_key(|time| time ^ (0b1101 * SECOND));
             times.retain(|_| dice.below(3) > 0);
         }
         put(&mut samples, times, round * 1000);

@@ -143,8 +143,7 @@ impl Limit {
 
 /// Limits that are constants of a parser, or that rows meet: what they are called, how much, what
 /// happens.
-const OTHERS: [(&str, &str, &str); 56] = [
-const OTHERS: [(&str, &str, &str); 57] = [
+const OTHERS: [(&str, &str, &str); 58] = [
     ("`limits.series`", "", "the row is refused, reason `limit`"),
     (
         "`limits.registry_bytes`",

@@ -120,8 +120,9 @@ impl Shape {
         for (at, name, holds) in columns {
             shape.take(at, name, holds, told)?;
         }
-        let named = shape.labels.iter().chain(&shape.fields);
-        for (name, why) in named.filter_map(|(name, _)| Some((name, fault_of(name.as_bytes())?))) {
+        let mut named = shape.labels.iter().chain(&shape.fields);
+        let fault = named.find_map(|(name, _)| Some((name, fault_of(name.as_bytes())?)));
+        if let Some((name, why)) = fault {
             return Err(wrong(&format!("column {name:?}: {why}")));
         }
         shape.labels.sort();

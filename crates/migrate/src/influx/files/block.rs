@@ -218,6 +218,7 @@ pub(super) fn unsnapped(bytes: &[u8]) -> Result<Vec<u8>, Wrong> {
 }
 
 #[cfg(test)]
+#[allow(clippy::big_endian_bytes, reason = "the files of InfluxDB are big-endian")]
 mod tests {
     use super::*;
 

@@ -84,6 +84,7 @@ impl Tombstones {
 }
 
 #[cfg(test)]
+#[allow(clippy::big_endian_bytes, reason = "the files of InfluxDB are big-endian")]
 mod tests {
     use super::*;
     use flate2::Compression;

@@ -54,11 +54,11 @@ fn next<'a>(cursor: &mut Cursor<'a>) -> Option<(u8, &'a [u8])> {
     Some((kind, cursor.bytes(length as usize).ok()?))
 }
 
+/// Takes the values of a key.
+type OnKey<'k> = dyn FnMut(&[u8], &Samples) -> Result<(), Wrong> + 'k;
+
 /// Shows the values of an entry, key by key.
-pub(super) fn values(
-    entry: &Entry,
-    on_key: &mut dyn FnMut(&[u8], &Samples) -> Result<(), Wrong>,
-) -> Result<(), Wrong> {
+pub(super) fn values(entry: &Entry, on_key: &mut OnKey<'_>) -> Result<(), Wrong> {
     let Entry::Written(bytes) = entry else { return Ok(()) };
     let mut cursor = Cursor(bytes);
     let mut samples = Samples::default();
