@@ -545,8 +545,9 @@ fn what_series_are_due_to_takes_no_memory_for_their_labels() {
     ] {
         assert!(text.contains(&wanted), "{wanted}: {text}");
     }
-    let text =
-        server.get("/prometheus/api/v1/status/tsdb?match[]=first&match[]={host=\"host-1\"}").text();
+    let text = server
+        .get("/prometheus/api/v1/status/tsdb?match[]=first&match[]=%7Bhost%3D%22host-1%22%7D")
+        .text();
     assert!(text.contains(r#""numSeries":20001"#), "{text}");
 }
 

@@ -363,8 +363,11 @@ async fn dispatch(shared: &Arc<Shared>, route: &Route, mut call: Call) -> Reply 
 }
 
 /// A refusal in plain words, as one of a body that cannot be unpacked, becomes one in the manner of
-/// the route's door, whose clients may read nothing else.
+/// the route's door, whose clients may read nothing else. TickTock's own words are plain.
 fn in_manner(route: &Route, reply: Reply) -> Reply {
+    if matches!(route.target, Target::TickTock(_)) {
+        return reply;
+    }
     let is_plain = |(name, value): &(HeaderName, HeaderValue)| {
         name == header::CONTENT_TYPE && value.as_bytes() == PLAIN.as_bytes()
     };
