@@ -108,7 +108,9 @@ fn rules_and_alerts_are_told_by_group() {
          - {alert: Later, expr: vector(1), for: 1h}\n  - {record: many, expr: 'two + on () two'}\n",
     );
     let file = write(&dir, "p.yml", "rule_files: ['r.yml']\n");
-    let server = Server::start(&dir.path().join("data"), &["--prometheus-config", &file]);
+    let flags = ["--prometheus-config", &file, "--set", "opentsdb.allow_delete=true"];
+    let server = Server::start(&dir.path().join("data"), &flags);
+    assert_eq!(server.post("/logs?level=info", "").status, 200);
     assert_eq!(
         server.post("/api/v1/import/prometheus", "two{a=\"1\"} 1\ntwo{a=\"2\"} 2\n").status,
         204
@@ -125,6 +127,26 @@ fn rules_and_alerts_are_told_by_group() {
     );
     assert_eq!(rules[2]["alerting"]["for_ms"], 3_600_000);
     assert!(rules[3]["error"].as_str().unwrap().contains("many"), "{}", rules[3]["error"]);
+    // It fails ten times a second, and is told once; so is its end.
+    let failed = server.metric("foliot_rules_failed_total");
+    while server.metric("foliot_rules_failed_total") < failed + 3.0 {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let told = |words: &str| {
+        let lines = get(&server, "logs?limit=1000")["lines"].clone();
+        lines
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|line| line["message"].as_str().unwrap().contains(words))
+            .count()
+    };
+    assert_eq!((told("rule many of"), told("is well again")), (1, 0));
+    let gone =
+        server.request("POST", "/prometheus/api/v1/admin/tsdb/delete_series?match[]=two", &[], b"");
+    assert_eq!(gone.status, 204, "{}", gone.text());
+    until(&server, "rules", |told| told["groups"][0]["rules"][3]["health"] == "good");
+    assert_eq!((told("rule many of"), told("is well again")), (2, 1));
     let alerts = get(&server, "alerts");
     assert_eq!(alerts["alerts"][0]["rule"], "High");
     assert_eq!(alerts["alerts"][0]["annotations"], json!({"summary": "is 5"}));

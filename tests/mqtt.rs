@@ -17,10 +17,12 @@ use harness::{Scratch, Server, foliot};
 fn messages_of_every_format_are_stored_before_they_are_acknowledged() {
     let broker = Broker::new();
     let scratch = Scratch::new();
-    let address = broker.flag();
+    let address = format!("mqtt://{}", broker.flag());
     let flags = ["--mqtt-broker", &address, "--mqtt-topics", "s/put, s/line,s/#"];
     let server = Server::start(scratch.path(), &flags);
     let mut session = broker.accept(3).unwrap();
+    assert_eq!(server.metric("foliot_mqtt_connected"), 1.0);
+    assert_eq!(server.metric("foliot_mqtt_failures_total"), 0.0);
     assert_eq!(session.topics, ["s/put", "s/line", "s/#"]);
     // Protocol "MQTT" level 4; no flags: the session outlives the connection, and there is no user.
     assert_eq!(session.connect[..8], *b"\0\x04MQTT\x04\0");
@@ -51,6 +53,8 @@ fn messages_of_every_format_are_stored_before_they_are_acknowledged() {
     let mut session = broker.accept(3).unwrap();
     let id = session.publish("s/put", "put mq 1700002805 7 h=a");
     assert_eq!(session.acknowledged(), Some(id));
+    assert_eq!(server.metric("foliot_mqtt_connected"), 1.0);
+    assert!(server.metric("foliot_mqtt_failures_total") >= 1.0);
     assert_eq!(server.samples("sum:mq").len(), 6);
     server.stop();
 }

@@ -84,3 +84,13 @@ fn what_is_no_group_is_refused() {
     }
     assert_eq!(server.get("/api/suggest?type=metrics").text(), "[]");
 }
+
+#[test]
+fn a_path_that_is_no_utf8_is_refused() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    let answer = server.request("POST", &format!("{PUSH}/job/a%ff"), &[], b"done 1\n");
+    assert_eq!(answer.status, 400, "{}", answer.text());
+    assert!(answer.text().contains("UTF-8"), "{}", answer.text());
+    assert_eq!(labels(&server, "done"), [""; 0]);
+}
