@@ -230,6 +230,10 @@ fn a_file_of_annotated_csv_is_read_and_what_is_wrong_is_named() {
         "{}",
         said(&imported)
     );
+    std::fs::write(&file, "cpu,host=a v=1 1\n").unwrap();
+    let imported = run(&[&words[..], &[store.to_str().unwrap()]].concat());
+    assert_eq!(imported.status.code(), Some(1));
+    assert!(said(&imported).contains("`foliot import influx`"), "{}", said(&imported));
     let error = "#datatype,string,string\r\n,error,reference\r\n,\"quota exceeded\",897\r\n";
     std::fs::write(&file, format!("{ANSWER}{error}")).unwrap();
     let imported = run(&[&words[..], &[store.to_str().unwrap()]].concat());

@@ -174,6 +174,31 @@ fn databases_are_made_listed_and_dropped() {
 }
 
 #[test]
+fn a_policy_is_obeyed_and_one_that_is_missing_is_told() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    for statement in [
+        "CREATE DATABASE garden",
+        "CREATE RETENTION POLICY week ON garden DURATION 7d REPLICATION 1",
+    ] {
+        let path = format!("/query?q={}", statement.replace(' ', "+"));
+        assert_eq!(server.post(&path, "").status, 200, "{statement}");
+    }
+    assert_eq!(server.post("/write?db=garden&rp=week", "soil wet=1").status, 204);
+    let ask = |policy: &str| {
+        let path =
+            format!("/api/v3/query_influxql?db=garden&format=csv&q=SELECT+wet+FROM+soil{policy}");
+        let answer = server.get(&path);
+        (answer.status, answer.text())
+    };
+    let (status, text) = ask("&rp=week");
+    assert_eq!((status, text.lines().count()), (200, 2), "{text}");
+    assert_eq!(ask("").1.lines().count(), 0);
+    let (status, text) = ask("&rp=nope");
+    assert!(status == 404 && text.contains("nope"), "{status} {text}");
+}
+
+#[test]
 fn only_administrators_make_and_drop_databases() {
     let dir = Scratch::new();
     let token = |role: &str| {

@@ -145,6 +145,11 @@ fn a_user_is_named_to_the_broker_and_the_password_is_not_shown() {
     let shown = harness::foliot().args(["config", "show"]).args(&flags).output().unwrap();
     let shown = String::from_utf8(shown.stdout).unwrap();
     assert!(shown.contains("mqtt.user") && !shown.contains("geheim"), "{shown}");
+    let broker = "mqtt://me:geheim@x:1";
+    let refused = harness::foliot().args(["config", "check", "--mqtt-broker", broker]).output();
+    let words = String::from_utf8(refused.unwrap().stderr).unwrap();
+    assert!(words.contains("set mqtt.user and mqtt.password"), "{words}");
+    assert!(!words.contains("geheim"), "{words}");
     let refused = harness::foliot().args(["config", "check", "--mqtt-broker", "x:1"]).output();
     let words = String::from_utf8(refused.unwrap().stderr).unwrap();
     assert!(words.contains("mqtt.topics names no topic"), "{words}");

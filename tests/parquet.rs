@@ -233,6 +233,7 @@ fn an_answer_is_a_file_that_can_be_imported() {
         let refused = ask(statement, &[]);
         assert_eq!(refused.status.code(), Some(1), "{statement}: {}", said(&refused));
         assert!(said(&refused).contains(expected), "{statement}: {}", said(&refused));
+        assert!(!said(&refused).contains(char::REPLACEMENT_CHARACTER), "{}", said(&refused));
     }
     let without = run(&["query", "--url", &url, "--format", "parquet"]);
     assert!(said(&without).contains("give the statement"), "{}", said(&without));

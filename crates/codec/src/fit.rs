@@ -14,7 +14,7 @@
 //! ```
 
 use crate::lane::Lane;
-use crate::varint::{get_i64, get_u64, put_i64, put_u64};
+use crate::varint::{get_i64, get_u64, len_u64, put_i64, put_u64, zigzag};
 use crate::{CodecError, bits};
 
 /// Marks a width byte that shift and patches follow.
@@ -41,8 +41,8 @@ struct Symbol {
 /// Pairs of digits, and bytes.
 const SYMBOLS: [Symbol; 2] = [Symbol { width: 4, multiple: 8 }, Symbol { width: 8, multiple: 64 }];
 
-/// Bits of a patch, about: a place and high bits, a byte each, behind the entropy coder.
-const PATCH_BITS: usize = 14;
+/// Bits of a patch's place.
+const PLACE_BITS: usize = 8;
 
 /// What the coder's table takes for each symbol that occurs, shared by the blocks of a page.
 const TABLE_BITS: usize = 4;
@@ -102,15 +102,18 @@ impl<T: Lane> Fit<T> {
         let base = lowest.div_euclid(multiple).wrapping_mul(multiple).wrapping_sub(origin);
         let base = T::cut(base);
         let mut counts = [0u32; 256];
-        let mut patches = 0;
+        let (mut patches, mut patch_bits) = (0, 0);
         for value in values {
             let distance = value.minus(base);
-            patches += usize::from(distance.shifted(width) != T::default());
+            let high = distance.shifted(width);
+            if high != T::default() {
+                patches += 1;
+                patch_bits += PLACE_BITS + 8 * len_u64(zigzag(high.into()));
+            }
             let symbol = distance.low() as usize & (range as usize - 1);
             counts.get_mut(symbol).into_iter().for_each(|count| *count += 1);
         }
-        let cost_bits =
-            Self::cost(0, patches) + entropy_bits(&counts, values.len()) + PATCH_BITS * patches;
+        let cost_bits = Self::cost(0, patches) + entropy_bits(&counts, values.len()) + patch_bits;
         Self { base, cost_bits, shift: 0, width, patches }
     }
 

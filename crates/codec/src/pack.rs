@@ -14,7 +14,8 @@ const LEVEL: i32 = 1;
 /// Bytes that must repeat to be pointed back to. A pointer takes more than four digits' symbols.
 const REPEATED_MIN: u32 = 6;
 
-/// Packs pages. Its memory, some hundred kilobytes, is kept from page to page.
+/// Packs pages. Its memory, some hundred kilobytes, is kept from page to page; where there was none
+/// for it, pages stay as they are.
 pub struct Packer(Option<Compressor<'static>>);
 
 impl fmt::Debug for Packer {

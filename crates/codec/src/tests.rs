@@ -438,3 +438,26 @@ fn walks_are_packed_to_what_their_steps_tell() {
     assert!(symbols < least * 110 / 100, "{symbols} bytes, {least} at least");
     assert!(symbols < bits * 85 / 100, "{symbols} bytes, {bits} of bits");
 }
+
+#[test]
+fn what_has_no_likely_symbols_takes_no_more_for_packing() {
+    let mut random = 11u64;
+    let mut next = || {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        random >> 11
+    };
+    for bits in [10, 20, 33, 50] {
+        let cells: Vec<_> =
+            (0..1000).map(|_| Cell::Integer((next() >> (53 - bits)) as i64)).collect();
+        let floats: Vec<_> = (0..1000).map(|_| Cell::Float(next() as f64 / 3.0)).collect();
+        for cells in [cells, floats] {
+            let block = Block::of(&cells);
+            let symbols = block.encode_with(&mut Scratch::for_packing()).0;
+            assert!(
+                symbols.len() <= block.encode().0.len(),
+                "{} bytes of {bits} bits",
+                symbols.len()
+            );
+        }
+    }
+}

@@ -25,8 +25,14 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Files that hold nothing of the store: what was deleted, for people, and room.
-const BESIDE: [&str; 3] = [filenames::AUDIT, filenames::AUDIT_BEFORE, filenames::BALLAST];
+/// Files that hold nothing of the store: what was deleted and copied, for people, and room.
+const BESIDE: [&str; 5] = [
+    filenames::AUDIT,
+    filenames::AUDIT_BEFORE,
+    filenames::BACKUPS,
+    filenames::BACKUPS_NEW,
+    filenames::BALLAST,
+];
 
 /// Memory for pages of segments while they are looked into.
 const CACHE_BYTES: u64 = 8 << 20;

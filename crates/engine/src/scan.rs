@@ -28,6 +28,9 @@ const MERGED_SAMPLE_BYTES: usize = 48;
 /// which for many costs more than putting all of their samples in order.
 const MERGED_BY_STRETCHES_MAX: usize = 8;
 
+/// How often a piece is read in part, for the same reason: then what overlaps it is merged whole.
+const PARTS_READ_MAX: u8 = 4;
+
 enum Source {
     Part(Arc<Part>, BlockPlace),
     /// A block some of whose samples were deleted: those in these ranges.
@@ -43,6 +46,8 @@ struct Piece {
     /// The first and the last time of what was not read yet.
     range: TimeRange,
     rank: u32,
+    /// How often a part of it was read.
+    parts_read: u8,
     source: Source,
 }
 
@@ -130,7 +135,7 @@ impl Scan {
     fn push(&mut self, range: TimeRange, source: Source) {
         let rank = self.ranks;
         self.ranks += 1;
-        self.pieces.push(Piece { range, rank, source });
+        self.pieces.push(Piece { range, rank, parts_read: 0, source });
     }
 
     /// Adds the blocks of a part. Parts are added oldest first, then copies of pages.
@@ -374,16 +379,13 @@ impl Scan {
         }
     }
 
-    /// Up to which time nothing overlaps a piece that was taken off; nothing if another begins
-    /// together with it.
+    /// Up to which time a piece that was taken off is read alone: until another overlaps it. None
+    /// if that is at once, or if parts of the piece were read often.
     fn alone_until(&self, piece: &Piece) -> Option<i64> {
-        match self.pieces.last() {
-            None => Some(i64::MAX),
-            Some(next) if next.range.start_ns > piece.range.start_ns => {
-                Some(next.range.start_ns - 1)
-            }
-            Some(_) => None,
-        }
+        let Some(next) = self.pieces.last() else { return Some(i64::MAX) };
+        let is_apart = next.range.start_ns > piece.range.end_ns;
+        let begins_alone = next.range.start_ns > piece.range.start_ns && !piece.is_worn();
+        (is_apart || begins_alone).then(|| next.range.start_ns - 1)
     }
 
     /// What is read of a piece up to `until_ns`.
@@ -401,6 +403,7 @@ impl Scan {
             return;
         }
         piece.range.start_ns = until_ns + 1;
+        piece.parts_read += 1;
         let is_after = |other: &Piece| other.range.start_ns > piece.range.start_ns;
         let place = self.pieces.partition_point(is_after);
         self.pieces.insert(place, piece);
@@ -528,16 +531,21 @@ impl Scan {
     }
 
     /// Merges `piece` and others that begin with it into `merged`, up to the first of their ends,
-    /// and what overlaps them until then; where many do, all that overlap one another.
+    /// and what overlaps them until then; where many do, or parts of one were read often, all that
+    /// overlap one another.
     fn merge(&mut self, piece: Piece) -> Result<(), Error> {
         let (start_ns, mut until_ns) = (piece.range.start_ns, piece.range.end_ns);
-        for next in self.pieces.iter().rev().take_while(|next| next.range.start_ns == start_ns) {
-            until_ns = until_ns.min(next.range.end_ns);
+        let mut is_whole = piece.is_worn();
+        let begin_with_it =
+            self.pieces.iter().rev().take_while(|next| next.range.start_ns == start_ns);
+        if !is_whole {
+            until_ns = begin_with_it.map(|next| next.range.end_ns).fold(until_ns, i64::min);
         }
         let mut together = vec![piece];
         while let Some(next) = self.pieces.pop_if(|next| next.range.start_ns <= until_ns) {
+            is_whole |= next.is_worn();
             together.push(next);
-            if together.len() > MERGED_BY_STRETCHES_MAX {
+            if is_whole || together.len() > MERGED_BY_STRETCHES_MAX {
                 let ends = together.iter().map(|piece| piece.range.end_ns);
                 until_ns = ends.fold(until_ns, i64::max);
             }
@@ -567,6 +575,12 @@ impl Scan {
         self.merged = merged;
         self.merged_at = 0;
         Ok(())
+    }
+}
+
+impl Piece {
+    fn is_worn(&self) -> bool {
+        self.parts_read >= PARTS_READ_MAX
     }
 }
 

@@ -101,10 +101,33 @@ fn runs(snapshot: &Snapshot, sid: u32, range: TimeRange) -> Vec<(i64, Owned)> {
     all
 }
 
+/// A long run, and many short ones over it that were flushed one by one; not merged.
+fn shreds(seed: u64) -> (Engine, Samples) {
+    let mut dice = Dice(seed);
+    let config = Config { background: false, ..Config::default() };
+    let engine = Engine::open(Arc::new(SimDisk::new(seed)), Path::new("store"), config).unwrap();
+    let mut samples = Samples::new();
+    for round in 0..40 {
+        let count = if round == 0 { 5_000 } else { 1 + dice.below(40) };
+        let first = if round == 0 { 0 } else { dice.below(5_000) };
+        let times = (first..first + count).map(|step| START + step * SECOND);
+        let line = |time_ns: i64| Line {
+            key: "m".to_owned(),
+            time_ns,
+            fields: vec![("a".to_owned(), Owned::Integer(round))],
+        };
+        let (commit, _) = write(&engine, 0, &times.clone().map(line).collect::<Vec<_>>());
+        engine.wait(commit.unwrap(), Ack::Os).unwrap();
+        engine.flush().unwrap();
+        samples.extend(times.map(|time| (time, round)));
+    }
+    (engine, samples)
+}
+
 #[test]
 fn what_overlaps_is_read_in_order_and_once() {
-    for seed in 0..150 {
-        let (engine, samples) = store(seed);
+    for seed in 0..160 {
+        let (engine, samples) = if seed < 150 { store(seed) } else { shreds(seed) };
         let snapshot = engine.snapshot();
         let sids: Vec<u32> =
             snapshot.select(&selector(0, "m"), TimeRange::ALL).unwrap().into_iter().collect();

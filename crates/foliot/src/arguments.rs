@@ -382,7 +382,8 @@ fn directory() -> Arg {
 }
 
 fn dry_run() -> Arg {
-    let help = "Reads all, and tells what would be stored and what is damaged";
+    let help = "Reads all, and tells what would be brought in and what is damaged; the store alone \
+                says of a line that it is bad";
     Arg::new("dry-run").long("dry-run").action(ArgAction::SetTrue).help(help)
 }
 

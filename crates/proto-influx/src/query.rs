@@ -118,7 +118,7 @@ impl QueryRequest {
         Ok(Self {
             text: text.ok_or(QueryError::NoStatement)?.to_owned(),
             database: get("db").map(str::to_owned),
-            policy: None,
+            policy: get("rp").map(str::to_owned),
             style: Style { format: Format::Rows(shape), ..Style::default() },
             parameters: parameters(get("params").unwrap_or("{}"))?,
             is_async: false,

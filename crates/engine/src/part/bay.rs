@@ -17,7 +17,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// A series of a bay.
-pub(super) struct Tenant {
+pub(super) struct Series {
     pub(super) sid: u32,
     pub(super) identity: Option<Identity>,
     /// Its place in the order of sections.
@@ -30,7 +30,7 @@ pub(super) struct Stored {
     pub(super) count: u16,
     pub(super) summary: Summary,
     /// The number of its series.
-    pub(super) tenant: u32,
+    pub(super) series: u32,
     /// The number of its times.
     pub(super) times: u32,
     values: Range<u32>,
@@ -46,7 +46,7 @@ pub(super) struct Bay {
     known_times: HashMap<Box<[u8]>, u32>,
     fields: HashMap<(Arc<str>, Arc<str>), u32>,
     identity: Option<Identity>,
-    pub(super) tenants: Vec<Tenant>,
+    pub(super) series: Vec<Series>,
     pub(super) blocks: Vec<Stored>,
 }
 
@@ -62,10 +62,10 @@ impl Bay {
     }
 
     pub(super) fn push(&mut self, sid: u32, block: BlockRef<'_>) {
-        if self.tenants.last().is_none_or(|tenant| tenant.sid != sid) {
+        if self.series.last().is_none_or(|series| series.sid != sid) {
             let identity = self.identity.clone();
             let field = self.field(identity.as_ref());
-            self.tenants.push(Tenant { sid, identity, field });
+            self.series.push(Series { sid, identity, field });
         }
         let times = match self.known_times.get(block.times) {
             Some(number) => *number,
@@ -79,8 +79,8 @@ impl Bay {
         };
         let values = self.put(block.values);
         let BlockRef { range, count, summary, .. } = block;
-        let tenant = self.tenants.len().saturating_sub(1) as u32;
-        self.blocks.push(Stored { range, count, summary: *summary, tenant, times, values });
+        let series = self.series.len().saturating_sub(1) as u32;
+        self.blocks.push(Stored { range, count, summary: *summary, series, times, values });
     }
 
     fn field(&mut self, identity: Option<&Identity>) -> u32 {
@@ -102,7 +102,8 @@ impl Bay {
 
     /// The values of all blocks with their numbers, one field after another.
     pub(super) fn values(&self) -> impl Iterator<Item = (usize, &[u8])> {
-        let field = |block: &Stored| self.tenants.get(block.tenant as usize).map(|t| t.field);
+        let field =
+            |block: &Stored| self.series.get(block.series as usize).map(|series| series.field);
         let mut order: Vec<usize> = (0..self.blocks.len()).collect();
         order.sort_by_key(|number| self.blocks.get(*number).and_then(field));
         order.into_iter().filter_map(|number| {
@@ -121,7 +122,7 @@ impl Bay {
         self.times.clear();
         self.known_times.clear();
         self.fields.clear();
-        self.tenants.clear();
+        self.series.clear();
         self.blocks.clear();
         self
     }

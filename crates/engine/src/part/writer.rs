@@ -172,12 +172,12 @@ impl PartWriter {
             values.get_mut(number).into_iter().for_each(|place| *place = section);
         }
         for (block, values) in bay.blocks.iter().zip(values) {
-            let Some(tenant) = bay.tenants.get(block.tenant as usize) else { continue };
+            let Some(series) = bay.series.get(block.series as usize) else { continue };
             let times = times.get(block.times as usize).copied().unwrap_or_default();
-            if self.begin_entry(tenant.sid)?
+            if self.begin_entry(series.sid)?
                 && let Some(labels) = &mut self.labels
             {
-                labels.name(tenant.identity.as_ref());
+                labels.name(series.identity.as_ref());
             }
             self.enter(block.range, block.count, (times, values), &block.summary);
         }

@@ -60,6 +60,14 @@ pub(super) fn import(source: &mut Source<'_>, import: &mut Import<'_>) -> Result
             Some(first) if first.starts_with('#') => {}
             _ if !is_headed => {
                 table.columns = Columns::of(&cells);
+                if table.columns.measurement.is_none() && !cells.iter().any(|name| name == "error")
+                {
+                    let reason = format!(
+                        "this heading of a table has no column {MEASUREMENT}; lines of InfluxDB are \
+                         brought in by `foliot import influx`"
+                    );
+                    import.refuse(number, reason);
+                }
                 (table.names, is_headed) = (cells, true);
             }
             _ if table.names.iter().any(|name| name == "error") => {

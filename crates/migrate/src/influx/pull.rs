@@ -156,7 +156,8 @@ pub fn each_row(
     let answer = client.get_as(&target, "application/x-msgpack")?;
     if answer.status() != 200 {
         let answer = answer.whole()?;
-        return Err(Error::Answer { status: answer.status, message: answer.text() });
+        let message = refusal(&answer.body).unwrap_or_else(|| answer.text());
+        return Err(Error::Answer { status: answer.status, message });
     }
     let mut reader = Reader::new(BufReader::new(answer));
     while let Some(item) = reader.next()? {
@@ -176,6 +177,19 @@ pub fn each_row(
         }
     }
     Ok(())
+}
+
+/// What a refusal says, if it is one in MessagePack.
+fn refusal(body: &[u8]) -> Option<String> {
+    let mut reader = Reader::new(body);
+    let Ok(Some(Item::Map(fields))) = reader.next() else { return None };
+    for _ in 0..fields {
+        match &*reader.string().ok()? {
+            "error" => return reader.string().ok(),
+            _ => reader.skip().ok()?,
+        }
+    }
+    None
 }
 
 fn told(message: String) -> Error {

@@ -295,6 +295,13 @@ impl Setting for HostPort {
         }
         let bare = ["mqtt://", "tcp://"].iter().find_map(|scheme| text.strip_prefix(scheme));
         let bare = bare.unwrap_or(text).trim_end_matches('/');
+        // What is shown of this setting is shown to all who may see settings.
+        if bare.contains('@') {
+            return Err(
+                "a host and a port have no user and no password: set mqtt.user and mqtt.password"
+                    .to_owned(),
+            );
+        }
         let parts = bare.rsplit_once(':').and_then(|(host, port)| Some((host, port.parse().ok()?)));
         match parts {
             Some((host, port)) if !host.is_empty() => Ok(Self(Some((host.to_owned(), port)))),

@@ -330,10 +330,9 @@ impl Asked {
 
 /// Where an answer has no place for what went wrong, it fails as a whole.
 fn whole(text: String) -> Failure {
-    let status = match text.starts_with("database not found") {
-        true => StatusCode::NOT_FOUND,
-        false => StatusCode::BAD_REQUEST,
-    };
+    let is_missing =
+        ["database not found", "retention policy not found"].iter().any(|&is| text.starts_with(is));
+    let status = if is_missing { StatusCode::NOT_FOUND } else { StatusCode::BAD_REQUEST };
     Failure::new(status, text)
 }
 
