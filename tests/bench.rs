@@ -13,9 +13,10 @@ mod harness;
 
 use harness::{Scratch, Server, foliot};
 use serde_json::{Value, json};
+use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::path::Path;
-use std::process::Output;
+use std::process::{Output, Stdio};
 
 /// Runs `foliot bench` to its end.
 fn bench(words: &[&str]) -> Output {
@@ -120,6 +121,50 @@ fn a_dead_server_is_named_once_with_its_address() {
     let ran = bench(&["load", "--quiet", "--target", "influx", "--url", &dead, "--verify"]);
     let said = String::from_utf8_lossy(&ran.stderr).into_owned();
     assert_eq!((ran.status.code(), said.matches(&dead).count()), (Some(2), 1), "{said}");
+    server.stop();
+}
+
+#[test]
+fn a_server_that_ends_on_the_way_costs_its_own_rows_only() {
+    let dir = Scratch::new();
+    let server = Server::start(&dir.path().join("data"), &[]);
+    let mut mortal = Some(Server::start(&dir.path().join("mortal"), &[]));
+    let out = dir.path().join("report");
+    let peer = mortal.as_ref().map(|mortal| mortal.address.to_string()).unwrap();
+    let (target, peers) = (format!("foliot://{}", server.address), format!("influx://{peer}"));
+    let words = ["exp", "small-box", "--short", "--runs", "1", "--cell-seconds", "0.2"];
+    let mut ran = foliot()
+        .arg("bench")
+        .args(words)
+        .args(["--target", &target, "--peers", &peers, "--out"])
+        .arg(&out)
+        .stderr(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut said = String::new();
+    for line in BufReader::new(ran.stderr.take().unwrap()).lines() {
+        let line = line.unwrap();
+        // Between two of its cells.
+        if line.contains("influx") && line.contains("values from") {
+            mortal.take().into_iter().for_each(Server::kill);
+        }
+        said += &format!("{line}\n");
+    }
+    assert_eq!(ran.wait().unwrap().code(), Some(1), "{said}");
+    assert!(mortal.is_none(), "no cell of it ended: {said}");
+    let text = std::fs::read_to_string(out.join("report.json")).unwrap();
+    let report: Value = serde_json::from_str(&text).unwrap();
+    let sections = report["sections"].as_array().unwrap();
+    for variant in &sections[..3] {
+        let mut tables = variant["tables"].as_array().unwrap().iter();
+        let table = tables.find(|table| table["name"] == variant["heading"]).unwrap();
+        let rows = table["rows"].as_array().unwrap().iter();
+        let of_it = |row: &&Value| text_of(&row["cells"][1]).starts_with("foliot");
+        assert_eq!(rows.filter(of_it).count(), 3, "{variant}");
+    }
+    let gone = sections.iter().find(|section| section["heading"] == "Servers that went away");
+    assert!(gone.unwrap()["words"][0].as_str().unwrap().contains("influx"), "{gone:?}");
     server.stop();
 }
 

@@ -32,7 +32,7 @@ use crate::server::{Watched, thread_cpu_ns};
 use crate::sink;
 use crate::site::Site;
 use crate::suite;
-use crate::verify::{refuse_leftovers, verify};
+use crate::verify::{leftovers, refuse_leftovers, verify};
 use crate::wanted::{disorder, fleet, language, plan_load, query_address, steps, watched};
 
 /// Carries out a command; false when something was wrong with the server's answers.
@@ -58,7 +58,7 @@ fn load(args: &LoadArgs) -> io::Result<bool> {
     let address = query_address(&args.server);
     let asked_back = args.verify.zip(language(&args.server));
     if let Some((_, language)) = asked_back {
-        refuse_leftovers(&load, &address, language)?;
+        refuse_leftovers(&address, leftovers(&load, &address, language)?)?;
     }
     let (mut result, outcome) = measure(&load, &watched, args.server.settle_max)?;
     if let Some((samples, language)) = asked_back {

@@ -260,13 +260,13 @@ impl Examiner<'_> {
     }
 }
 
-/// Fails where the server holds samples at the times that `load` is about to write: what an earlier
-/// run left behind would be taken for an answer of this one.
-pub(crate) fn refuse_leftovers(
+/// How many values the server holds at the times that `load` is about to write: what an earlier run
+/// left behind would be taken for an answer of this one. Fails where no server answers.
+pub(crate) fn leftovers(
     load: &Load<'_>,
     address: &str,
     language: &'static Language,
-) -> io::Result<()> {
+) -> io::Result<f64> {
     http::reach(&load.address)?;
     (load.target.adapter.prepare)(load.fleet, &load.address)?;
     let mut asker = Asker::new(language, address);
@@ -274,21 +274,26 @@ pub(crate) fn refuse_leftovers(
     // A load without an end is asked about as far as times go.
     let steps_max = ((TIME_MS_MAX - shape.start_ms) / shape.interval_ms).max(0) as u64;
     let oracle = Oracle { end_step: load.steps.end.min(steps_max), ..load.oracle() };
+    let mut held = 0.0;
     for table in 0..load.fleet.tables.len() {
         let question = aggregate(&oracle, table, Sources::All, Function::Count, false);
         let Some(requests) = language.requests(load.fleet, &question) else { continue };
         // Who cannot answer knows no such table yet.
-        let Ok(answer) = language.ask(load.fleet, &mut asker, &question, &requests) else {
-            continue;
-        };
-        let held: f64 = answer.rows.values().flatten().map(|row| row.1).sum();
-        if held > 0.0 {
-            return Err(io::Error::other(format!(
-                "{} already holds {held:.0} values at the times that are to be written; give it an \
-                 empty store, or other times with --start or --first-step",
-                http::login(address).1
-            )));
+        if let Ok(answer) = language.ask(load.fleet, &mut asker, &question, &requests) {
+            held += answer.rows.values().flatten().map(|row| row.1).sum::<f64>();
         }
+    }
+    Ok(held)
+}
+
+/// Fails where a server holds values that it must not hold yet.
+pub(crate) fn refuse_leftovers(address: &str, held: f64) -> io::Result<()> {
+    if held > 0.0 {
+        return Err(io::Error::other(format!(
+            "{} already holds {held:.0} values at the times that are to be written; give it an \
+             empty store, or other times with --start or --first-step",
+            http::login(address).1
+        )));
     }
     Ok(())
 }

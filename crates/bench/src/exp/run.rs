@@ -25,7 +25,7 @@ use crate::runs::{Measured, Runs};
 use crate::say;
 use crate::sender::Wish;
 use crate::site::{DISCLOSED, Site};
-use crate::verify::{VISIBLE_WITHIN, is_whole, refuse_leftovers, verify};
+use crate::verify::{VISIBLE_WITHIN, is_whole, leftovers, refuse_leftovers, verify};
 
 use super::numbers::thousands;
 
@@ -306,17 +306,14 @@ impl Run {
             false => Duration::ZERO,
         };
         if let (true, Some(_), Some(language)) = (cell.fresh, cell.verify, language) {
-            refuse_leftovers(&load, &site.query_address, language)?;
+            match leftovers(&load, &site.query_address, language) {
+                Ok(held) => refuse_leftovers(&site.query_address, held)?,
+                Err(error) => return Ok(self.lose(site, &error)),
+            }
         }
         let (mut result, outcome) = match measure(&load, &site.watched, settle) {
             Ok(measured) => measured,
-            Err(error) => {
-                // One server's end must not cost the others their rows.
-                say(&format!("{}: {error}", site.name));
-                self.gone.insert(site.query_address.clone(), format!("{}: {error}", site.name));
-                self.report.judge(&site.name, false);
-                return Ok(None);
-            }
+            Err(error) => return Ok(self.lose(site, &error)),
         };
         let asked_back = cell.verify.filter(|_| !cell.only_whole || is_whole(&load, &outcome));
         if let (Some(samples), Some(language)) = (asked_back, language) {
@@ -326,6 +323,15 @@ impl Run {
         }
         self.keep(site, &load, &result);
         Ok(Some(result))
+    }
+
+    /// Goes on without a server: its end must not cost the others their rows.
+    fn lose(&mut self, site: &Site, error: &io::Error) -> Option<LoadResult> {
+        let lost = format!("{}: {error}", site.name);
+        say(&lost);
+        self.gone.insert(site.query_address.clone(), lost);
+        self.report.judge(&site.name, false);
+        None
     }
 
     /// Keeps the latencies of a load, says that it is done, and remembers whether it was right.
