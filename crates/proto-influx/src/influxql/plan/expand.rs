@@ -80,7 +80,7 @@ fn columns(
             Resolved::Shapes(shapes) => {
                 for shape in shapes {
                     for (name, _) in &shape.fields {
-                        let found = schema.of_name(name, std::slice::from_ref(source));
+                        let found = schema.of_shape(name, shape);
                         let known = fields.entry(name.to_string()).or_default();
                         *known = prefer(*known, found);
                     }

@@ -76,7 +76,8 @@ impl<'a> Schema<'a> {
         found
     }
 
-    fn of_shape(&self, name: &str, shape: &TableShape) -> Type {
+    /// The type of a name in one measurement.
+    pub(super) fn of_shape(&self, name: &str, shape: &TableShape) -> Type {
         match shape.kind(name) {
             Some(Kind::Float) => Some(Cast::Float),
             Some(Kind::Integer) => Some(Cast::Integer),
