@@ -469,6 +469,32 @@ test("an import is cancelled on its way", async () => {
   assert.equal(await page.getByRole("button", { name: /^Import/ }).isDisabled(), true);
 });
 
+test("a file that was not read to its end is no file that was tried", async () => {
+  const lines = Array.from({ length: 60_000 }, (_, at) => `broken,n=${at % 100} v=${at} ${now() - 60_000 + at}`).join("\n");
+  await go("#/import");
+  let pieces = 0;
+  await page.route("**/api/foliot/v1/import**", (route) => {
+    pieces += 1;
+    return pieces % 2 ? route.continue() : route.abort();
+  });
+  await page.getByLabel("File to import").setInputFiles({ name: "broken.lp", mimeType: "text/plain", buffer: Buffer.from(lines) });
+  await page.getByRole("button", { name: "Dry run" }).click();
+  await page.getByText("The server does not answer").waitFor();
+  await page.getByRole("heading", { name: /^Stopped before the end of the file: \d/ }).waitFor();
+  assert.equal(await page.getByRole("button", { name: /^Import/ }).isDisabled(), true);
+  complaints = complaints.filter((text) => !text.includes("ERR_FAILED"));
+});
+
+test("who is no operator finds Home without the server's figures, and is told whose they are", async () => {
+  await load();
+  await page.route("**/api/foliot/v1/status**", (route) => route.fulfill({ status: 403, json: { error: { message: "\"reader\" lacks the role operator" } } }));
+  await go("#/home");
+  await page.getByText("are for those with the role operator").waitFor();
+  await page.getByRole("link", { name: "load.one" }).waitFor();
+  assert.equal(await page.getByRole("alert").count(), 0);
+  complaints = complaints.filter((text) => !text.includes("403"));
+});
+
 test("an import is seen by others while it lasts, and ended by them", async () => {
   const lines = Array.from({ length: 60_000 }, (_, at) => `seen,n=${at % 100} v=${at} ${now() - 60_000 + at}`).join("\n");
   await go("#/import");

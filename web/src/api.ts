@@ -37,7 +37,7 @@ async function ask<T>(path: string, params: Record<string, string | number>, ini
     answer = await fetch(`${ROOT}/${path}?${query}`, init);
   } catch (error) {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
-    throw new Refusal(0, "The server does not answer. Is it running, and is the network there? The page asks again by itself.", null);
+    throw new Refusal(0, "The server does not answer. Is it running, and is the network there?", null);
   }
   const text = await answer.text();
   let body: unknown = null;
