@@ -1,7 +1,7 @@
 // Asking: the questions of Explore, or of a panel, over one range.
 
 import { type Answer, Refusal, query } from "./api";
-import { type Body, type Question, bodyOf, formOf, isRate, raw } from "./question";
+import { type Body, type Question, bodyOf, formOf, isRate, isShare, raw } from "./question";
 import { type Series, greatest, numbers, sharedLabels, title } from "./series";
 import type { Explored } from "./state";
 import { type Span, span, step } from "./time";
@@ -74,7 +74,7 @@ export function drawn(outcomes: Outcome[], top: number): Drawn {
   const units = new Set(all.map((series) => {
     const question = rates.get(series)!;
     // What PromQL computes has no name, but its text has one.
-    return unitOf(series.name ? `${series.name} ${series.field}` : question.text, isRate(question));
+    return isShare(question) ? "plain" : unitOf(series.name ? `${series.name} ${series.field}` : question.text, isRate(question));
   }));
   const shared = sharedLabels(all);
   const seen = new Map<string, number>();

@@ -51,7 +51,7 @@ export function Home() {
           <section class="card">
             <div class="head"><h2>Coming in</h2><span class="now">{format(rates.total, "/s")}</span></div>
             {rates.lines.length
-              ? <Chart lines={rates.lines} span={rates.span} unit="/s" zone="local" height={180} isStacked fromZero label="Samples a second by protocol" />
+              ? <Chart lines={rates.lines} span={rates.span} unit="/s" zone="local" height={240} isStacked fromZero label="Samples a second by protocol" />
               : <p class="note">Two looks at the counters make a rate…</p>}
             <ul class="key">{rates.lines.map((line, index) => <li key={line.title} class={`c${index}`}>{line.title} {format(line.values.at(-1), "/s")}</li>)}</ul>
           </section>
