@@ -102,6 +102,27 @@ fn steps(node: &Value) -> Vec<(String, u64, u64)> {
 }
 
 #[test]
+fn a_range_since_1970_has_steps_in_every_language() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    write(&server, "cpu,host=a usage=1 1700000000\ncpu,host=a usage=3 1700000060");
+    let influxql =
+        "SELECT mean(usage) FROM cpu WHERE time >= $start AND time < $end GROUP BY time($step)";
+    for (language, text) in [("opentsdb", "sum:$step-avg:cpu.usage"), ("influxql", influxql)] {
+        // Ninety days, what three hundred steps are, and a step of no whole seconds.
+        for step_ms in [json!(7_776_000_000_i64), json!(null), json!(7_776_000_001_i64)] {
+            let body = json!({"language": language, "text": text, "start_ms": 0,
+                "end_ms": 1_800_000_000_000_i64, "step_ms": step_ms});
+            let answer = ask(&server, &body);
+            let values = answer["series"][0]["values"].as_array().unwrap();
+            let values: Vec<_> = values.iter().filter(|value| !value.is_null()).collect();
+            assert_eq!(values, [&json!(2.0)], "{body}: {answer}");
+        }
+    }
+    server.stop();
+}
+
+#[test]
 fn steps_of_a_question_are_told_in_every_language() {
     let dir = Scratch::new();
     let server = Server::start(dir.path(), &[]);

@@ -469,6 +469,32 @@ test("an import is cancelled on its way", async () => {
   assert.equal(await page.getByRole("button", { name: /^Import/ }).isDisabled(), true);
 });
 
+test("a file that was not read to its end is no file that was tried", async () => {
+  const lines = Array.from({ length: 60_000 }, (_, at) => `broken,n=${at % 100} v=${at} ${now() - 60_000 + at}`).join("\n");
+  await go("#/import");
+  let pieces = 0;
+  await page.route("**/api/foliot/v1/import**", (route) => {
+    pieces += 1;
+    return pieces % 2 ? route.continue() : route.abort();
+  });
+  await page.getByLabel("File to import").setInputFiles({ name: "broken.lp", mimeType: "text/plain", buffer: Buffer.from(lines) });
+  await page.getByRole("button", { name: "Dry run" }).click();
+  await page.getByText("The server does not answer").waitFor();
+  await page.getByRole("heading", { name: /^Stopped before the end of the file: \d/ }).waitFor();
+  assert.equal(await page.getByRole("button", { name: /^Import/ }).isDisabled(), true);
+  complaints = complaints.filter((text) => !text.includes("ERR_FAILED"));
+});
+
+test("who is no operator finds Home without the server's figures, and is told whose they are", async () => {
+  await load();
+  await page.route("**/api/foliot/v1/status**", (route) => route.fulfill({ status: 403, json: { error: { message: "\"reader\" lacks the role operator" } } }));
+  await go("#/home");
+  await page.getByText("are for those with the role operator").waitFor();
+  await page.getByRole("link", { name: "load.one" }).waitFor();
+  assert.equal(await page.getByRole("alert").count(), 0);
+  complaints = complaints.filter((text) => !text.includes("403"));
+});
+
 test("an import is seen by others while it lasts, and ended by them", async () => {
   const lines = Array.from({ length: 60_000 }, (_, at) => `seen,n=${at % 100} v=${at} ${now() - 60_000 + at}`).join("\n");
   await go("#/import");
@@ -769,6 +795,80 @@ test("hostile names are text on every page", async () => {
   await page.getByRole("region", { name: "Work that takes long" }).getByText(`${HOSTILE}.csv`).first().waitFor();
   assert.equal(await page.locator("img").count(), 0);
   for (const what of [HOSTILE, `board ${HOSTILE}`]) await fetch(`${API}/saved?${new URLSearchParams({ name: what })}`, { method: "DELETE" });
+});
+
+test("digits and slashes that are typed in an editor are no keys of the page", async () => {
+  await load();
+  await go(`#/explore?${new URLSearchParams([["start", "15m-ago"], ["i", "SELECT one FROM load"]])}`);
+  await page.locator(".editor .cm-content").click();
+  await page.keyboard.press("Control+End");
+  await page.keyboard.type(" WHERE host =~ /b/ LIMIT 30");
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => new URLSearchParams(location.hash.split("?")[1]).get("i") === "SELECT one FROM load WHERE host =~ /b/ LIMIT 30");
+  complaints = complaints.filter((text) => !text.includes("400"));
+});
+
+test("names, notes and titles of any length make no page wider than its window", async () => {
+  const [metric, label, value] = ["m", "l", "v"].map((letter) => letter.repeat(300));
+  await write(`${metric},${label}=${value} value=1 ${now() - 30}000000000`);
+  const address = `#/explore?${new URLSearchParams([["start", "15m-ago"], ["m", `avg:${metric}{${label}=*}`]])}`;
+  await keep("saved", { name: "n".repeat(100), address });
+  await keep("saved", { name: "b".repeat(100), panels: [{ title: "t".repeat(100), address }] });
+  const start_ms = Date.now() - 60_000;
+  await keep("annotations", { start_ms, text: "w".repeat(2000) });
+  const pages = [`#/metrics?metric=${metric}`, address, "#/explore?m=avg:mmm", `#/dashboards?name=${"b".repeat(100)}`, `#/dashboards?name=${"x".repeat(300)}`];
+  await context.close();
+  for (const viewport of [{ width: 1280, height: 900 }, { width: 390, height: 844 }]) {
+    await open({ viewport });
+    const fits = async (where) => assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${where} at ${viewport.width}`);
+    for (const hash of pages) {
+      await page.goto("about:blank");
+      await go(hash);
+      await page.locator("main .card, main .empty, main .failed").first().waitFor();
+      await page.waitForLoadState("networkidle");
+      await fits(hash);
+    }
+    await go("#/explore");
+    await page.getByRole("button", { name: "Saved" }).click();
+    await page.getByRole("link", { name: /nnnn/ }).waitFor();
+    await fits("what is saved");
+    complaints = complaints.filter((text) => !text.includes("400"));
+    if (viewport.width > 390) await context.close();
+  }
+  for (const name of ["n", "b"]) await fetch(`${API}/saved?name=${name.repeat(100)}`, { method: "DELETE" });
+  await fetch(`${API}/annotations?start_ms=${start_ms}`, { method: "DELETE" });
+});
+
+test("a server that was away is asked again by the page itself", async () => {
+  await load();
+  await go("#/operations?view=settings");
+  await page.getByLabel("Find a setting").waitFor();
+  await context.setOffline(true);
+  for (const hash of ["#/explore?start=15m-ago&m=max:load.one", "#/operations?view=retention"]) {
+    await page.evaluate((to) => { location.hash = to; }, hash);
+    await page.getByText("The server does not answer").first().waitFor();
+    await context.setOffline(false);
+    await page.getByRole("alert").first().waitFor({ state: "detached" });
+    await page.waitForFunction(() => document.querySelector("main .card") && !document.querySelector("main .failed"));
+    await context.setOffline(true);
+  }
+  complaints = complaints.filter((text) => !text.includes("ERR_INTERNET_DISCONNECTED"));
+});
+
+test("a clock that differs from the server's is spoken of", async () => {
+  await go("#/home");
+  await page.getByText("Values a second").waitFor();
+  assert.equal(await page.getByText("clock is").count(), 0);
+  await page.addInitScript(() => {
+    const [Before, ahead] = [Date, 2 * 3_600_000];
+    globalThis.Date = class extends Before {
+      constructor(...given) { super(...(given.length ? given : [Before.now() + ahead])); }
+      static now() { return Before.now() + ahead; }
+    };
+  });
+  await page.reload();
+  await page.getByText(/This browser's clock is 2 h.* ahead of the server's|This browser's clock is 1 h 59 min ahead of the server's/).waitFor();
 });
 
 test("every page fits a phone, and has no serious fault that axe finds", async () => {

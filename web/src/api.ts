@@ -22,6 +22,11 @@ export class Refusal extends Error {
   constructor(readonly status: number, message: string, readonly position: Position | null, readonly opening: Opening | null = null) {
     super(message);
   }
+
+  /** Whether nobody was there to answer: that may pass. */
+  get isSilence(): boolean {
+    return this.status === 0;
+  }
 }
 
 async function ask<T>(path: string, params: Record<string, string | number>, init: RequestInit = {}): Promise<T> {
@@ -416,8 +421,9 @@ export interface Note {
   details: string;
 }
 
+/** Notes of a range; they are OpenTSDB's, which knows no time before 1970. */
 export const annotations = (database: string, start: number, end: number, signal?: AbortSignal) =>
-  ask<{ annotations: Note[] }>("annotations", { db: database, start_ms: Math.floor(start), end_ms: Math.ceil(end) }, { signal: signal ?? null });
+  ask<{ annotations: Note[] }>("annotations", { db: database, start_ms: Math.max(0, Math.floor(start)), end_ms: Math.max(0, Math.ceil(end)) }, { signal: signal ?? null });
 
 export const annotate = (database: string, note: { start_ms: number; end_ms?: number; text: string }) =>
   ask<Note>("annotations", { db: database }, { method: "POST", body: JSON.stringify(note) });

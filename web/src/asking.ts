@@ -1,7 +1,7 @@
 // Asking: the questions of Explore, or of a panel, over one range.
 
-import { type Answer, query } from "./api";
-import { type Body, type Question, bodyOf, formOf, isRate, raw } from "./question";
+import { type Answer, Refusal, query } from "./api";
+import { type Body, type Question, bodyOf, formOf, isRate, isShare, raw } from "./question";
 import { type Series, greatest, numbers, sharedLabels, title } from "./series";
 import type { Explored } from "./state";
 import { type Span, span, step } from "./time";
@@ -43,7 +43,7 @@ function toMillis(answer: Answer): Answer {
 
 export async function askAll(explored: Explored, signal: AbortSignal, steps = STEPS_MAX): Promise<Outcomes> {
   const wanted = span(explored.range, Date.now(), explored.zone);
-  if (!wanted) throw new Error("The range makes no sense: the beginning must be a time before the end, as 1h-ago or 2026/03/01-08:00.");
+  if (!wanted) throw new Error("The range makes no sense: the beginning must be a time before the end, as 1h-ago or 2026/03/01-08:00, and neither before 1678 nor after 2262.");
   const stepMs = step(wanted.end - wanted.start, steps);
   const began = performance.now();
   const outcomes = await Promise.all(explored.questions.map(async (question): Promise<Outcome> => {
@@ -52,7 +52,8 @@ export async function askAll(explored: Explored, signal: AbortSignal, steps = ST
       const body = asBody(question, explored.view, wanted, stepMs);
       return { question, answer: toMillis(await query(explored.database, body, signal)), error: null };
     } catch (error) {
-      if (signal.aborted) throw error;
+      // Where nobody answers it is not this question's fault.
+      if (signal.aborted || (error instanceof Refusal && error.isSilence)) throw error;
       return { question, answer: null, error: error as Error };
     }
   }));
@@ -73,7 +74,7 @@ export function drawn(outcomes: Outcome[], top: number): Drawn {
   const units = new Set(all.map((series) => {
     const question = rates.get(series)!;
     // What PromQL computes has no name, but its text has one.
-    return unitOf(series.name ? `${series.name} ${series.field}` : question.text, isRate(question));
+    return isShare(question) ? "plain" : unitOf(series.name ? `${series.name} ${series.field}` : question.text, isRate(question));
   }));
   const shared = sharedLabels(all);
   const seen = new Map<string, number>();

@@ -1,6 +1,10 @@
 // Asking again and again, and what a page remembers.
 
 import { useEffect, useRef, useState } from "preact/hooks";
+import { Refusal } from "./api";
+
+/** How soon somebody is asked again who was not there. */
+const SILENCE_MS = 2000;
 
 export interface Asked<T> {
   answer: T | null;
@@ -10,7 +14,8 @@ export interface Asked<T> {
 
 /**
  * Asks now, when `key` changes, and every so many milliseconds while the page is looked at. An
- * answer stays until the next one is there, also where that fails.
+ * answer stays until the next one is there, also where that fails. A server that is not there is
+ * asked until it is.
  */
 export function useAsked<T>(key: string, ask: (signal: AbortSignal) => Promise<T>, everyMs = 0): Asked<T> & { again: () => void; stop: () => void } {
   const [asked, setAsked] = useState<Asked<T>>({ answer: null, error: null, isLoading: true });
@@ -25,20 +30,23 @@ export function useAsked<T>(key: string, ask: (signal: AbortSignal) => Promise<T
     let timer = 0;
     const isOther = lastKey.current !== key;
     lastKey.current = key;
+    let isSilent = false;
     const go = async () => {
-      if (document.hidden && everyMs) {
-        timer = window.setTimeout(go, everyMs);
+      if (document.hidden && (everyMs || isSilent)) {
+        timer = window.setTimeout(go, everyMs || SILENCE_MS);
         return;
       }
       setAsked((before) => ({ ...before, isLoading: true }));
       try {
         const answer = await latest.current(abort.signal);
+        isSilent = false;
         if (!abort.signal.aborted) setAsked({ answer, error: null, isLoading: false });
       } catch (error) {
         if (abort.signal.aborted) return;
+        isSilent = error instanceof Refusal && error.isSilence;
         setAsked((before) => ({ answer: isOther ? null : before.answer, error: error as Error, isLoading: false }));
       }
-      if (everyMs && !abort.signal.aborted) timer = window.setTimeout(go, everyMs);
+      if ((everyMs || isSilent) && !abort.signal.aborted) timer = window.setTimeout(go, everyMs || SILENCE_MS);
     };
     go();
     return () => {
@@ -87,6 +95,20 @@ export function useTheme(): [Theme, (theme: Theme) => void] {
     window.dispatchEvent(new Event("foliot-theme"));
   }, [theme]);
   return [theme, setTheme];
+}
+
+/** Rows that come at a time: they are put on the page within a frame or two. */
+const ROWS_GROWN = 200;
+
+/** How many rows of a long table are on the page: what fills what is seen of it, and the others bit by bit, so that nothing waits for them. */
+export function useGrowing(first: number, most: number): number {
+  const [count, setCount] = useState(first);
+  useEffect(() => {
+    if (count >= most) return undefined;
+    const later = setTimeout(() => setCount(Math.min(most, count + ROWS_GROWN)), 100);
+    return () => clearTimeout(later);
+  }, [count, most]);
+  return count;
 }
 
 /** Brings what is chosen of a row that scrolls into sight, when the choice changes. */

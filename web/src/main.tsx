@@ -1,7 +1,7 @@
 // The page: a bar with its places, and the place that the address names.
 
 import { render } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { Refusal, status } from "./api";
 import { type Theme, useAsked, useInSight, useTheme } from "./hooks";
 import { Dashboards } from "./pages/dashboards";
@@ -14,12 +14,17 @@ import { Operations } from "./pages/operations";
 import { Reports } from "./pages/reports";
 import { OpeningCard } from "./parts/opening";
 import { type PageName, type Place, place } from "./state";
+import { spanText } from "./time";
 import "uplot/dist/uPlot.min.css";
 import "./style.css";
 
 const PAGES: [PageName, string][] = [
   ["home", "Home"], ["explore", "Explore"], ["metrics", "Metrics"], ["dashboards", "Dashboards"], ["monitoring", "Monitoring"], ["import", "Import"], ["operations", "Operations"], ["reports", "Benchmarks"],
 ];
+
+/** Whether a key is a letter of what somebody types; an editor's own field stands in its shadow. */
+const isTyped = (event: KeyboardEvent) =>
+  event.composedPath().some((at) => at instanceof HTMLElement && (at.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(at.tagName)));
 
 /** How often it is looked whether the server is there, and how often while its store is being opened. */
 const EVERY_MS = 10_000;
@@ -43,8 +48,7 @@ function Page() {
   }, []);
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
-      const target = event.target as HTMLElement;
-      if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName)) return;
+      if (event.ctrlKey || event.metaKey || event.altKey || isTyped(event)) return;
       const page = PAGES[Number(event.key) - 1];
       if (page) location.hash = `#/${page[0]}`;
       if (event.key === "/") {
@@ -81,10 +85,21 @@ function Page() {
         </button>
       </header>
       <main id="content" tabIndex={-1}>
+        {asked.answer && <Clocks serverMs={asked.answer.now_ms} />}
         {opening ? <OpeningCard opening={opening} /> : <Named at={at} />}
       </main>
     </>
   );
+}
+
+/** Clocks that differ by more are spoken of: what is asked until now would end elsewhere. */
+const CLOCKS_DIFFER_MS = 30_000;
+
+/** Says where the browser's clock and the server's differ, since "now" is the browser's. */
+function Clocks({ serverMs }: { serverMs: number }) {
+  const ahead = useMemo(() => Date.now() - serverMs, [serverMs]);
+  if (Math.abs(ahead) < CLOCKS_DIFFER_MS) return null;
+  return <p class="caution" role="status">This browser's clock is {spanText(Math.abs(ahead))} {ahead > 0 ? "ahead of" : "behind"} the server's. Ranges that end now, and ages, are by the browser's: set one of them right.</p>;
 }
 
 /** The page that the address names. */

@@ -130,6 +130,10 @@ export function raw(question: Question): Question {
   return form ? { ...question, text: textOf({ ...form, aggregator: "none", window: "", rate: "" }) } : question;
 }
 
+/** Whether the answer is one thing as a share of another, which has no unit: of PromQL's, a quotient by more than a number. */
+export const isShare = ({ language, text }: Question) =>
+  language === "promql" && /\/\s*[^\s\d.]/.test(text.replace(/"(\\.|[^"\\])*"|'(\\.|[^'\\])*'|#.*/g, ""));
+
 /** Whether the answer is a speed. */
 export function isRate(question: Question): boolean {
   return question.language === "opentsdb"

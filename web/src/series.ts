@@ -114,15 +114,20 @@ export interface Sample {
   index: number;
 }
 
+/** The newest times of a series, which rise or fall. */
+const tail = (times: number[], count: number) => (times.length <= count ? times : (times[0] ?? 0) > (times.at(-1) ?? 0) ? times.slice(0, count) : times.slice(-count));
+
 /** The newest samples of all series, newest first. */
 export function newest(all: Series[], count: number): Sample[] {
-  const found = all.flatMap((series) => {
-    const { times } = series;
-    const isFalling = (times[0] ?? 0) > (times.at(-1) ?? 0);
-    const from = isFalling ? 0 : Math.max(0, times.length - count);
-    const length = Math.min(count, times.length);
-    return Array.from({ length }, (_, index): Sample => ({ series, index: from + index }));
-  });
+  // The instants alone tell how far back the newest go; with many series most samples are older.
+  const tails = all.map(({ times }) => tail(times, count));
+  const instants = new Float64Array(tails.reduce((sum, { length }) => sum + length, 0));
+  tails.reduce((at, times) => { instants.set(times, at); return at + times.length; }, 0);
+  const since = instants.sort()[Math.max(0, instants.length - count)] ?? 0;
+  const found: Sample[] = [];
+  for (const series of all) {
+    series.times.forEach((time, index) => { if (time >= since) found.push({ series, index }); });
+  }
   const order = ({ series, index }: Sample) => series.times[index] ?? 0;
   const below = ({ series, index }: Sample) => Number(series.nanos?.[index]?.slice(-9) ?? 0);
   return found.sort((a, b) => order(b) - order(a) || below(b) - below(a)).slice(0, count);

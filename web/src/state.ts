@@ -43,8 +43,8 @@ export function place(hash: string): Place {
     const params = new URLSearchParams(text);
     return { page: params.has("m") || params.has("start") ? "explore" : "home", params };
   }
-  const [name = "", query = ""] = text.slice(1).split(/\?(.*)/s);
-  return { page: PAGES.find((page) => page === name) ?? "home", params: new URLSearchParams(query) };
+  const [name = "", query = ""] = text.slice(1).split(/\/?\?(.*)/s);
+  return { page: PAGES.find((page) => page === name.replace(/\/$/, "")) ?? "home", params: new URLSearchParams(query) };
 }
 
 export function read(params: URLSearchParams): Explored {

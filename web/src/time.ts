@@ -53,8 +53,16 @@ export function agoText(at: number): string {
   return millis < 1000 ? "just now" : `${spanText(millis)} ago`;
 }
 
+/** Instants of samples are nanoseconds in 64 bits: from 1678 to 2262. */
+const INSTANT_MAX = 9.2e12;
+
 /** The instant that a text means: "now", "1h-ago", seconds or milliseconds, or a date. */
 export function instant(text: string, nowMs: number, zone: Zone): number | null {
+  const at = meant(text, nowMs, zone);
+  return at === null || Math.abs(at) > INSTANT_MAX ? null : at;
+}
+
+function meant(text: string, nowMs: number, zone: Zone): number | null {
   const trimmed = text.trim();
   if (trimmed === "" || trimmed === "now") return nowMs;
   const ago = /^(.+)-ago$/.exec(trimmed);

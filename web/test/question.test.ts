@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { curl, javascript, link, python } from "../src/code";
-import { about, formOf, isRate, raw, textOf } from "../src/question";
+import { about, formOf, isRate, isShare, raw, textOf } from "../src/question";
 
 describe("forms", () => {
   it.each([
@@ -55,6 +55,14 @@ describe("questions for elsewhere", () => {
     const text = "a\"b'c\\d$step";
     for (const write of [python, javascript]) expect(write("http://h:1", "", { ...body, text })).toContain(JSON.stringify(text));
   });
+});
+
+describe("shares of PromQL", () => {
+  it.each([
+    ["rate(a[5m]) / rate(b[5m])", true], ["a_bytes/ignoring (x) b_bytes", true], ["sum(a) / 100", false], ["a_bytes / .5", false],
+    ["rate(a{path=\"/x/y\"}[5m])", false], ["a # a / b", false],
+  ])("%s: %s", (text, expected) => expect(isShare({ language: "promql", text, isForm: false, isHidden: false })).toBe(expected));
+  it("are none in InfluxQL, whose slashes are of patterns", () => expect(isShare({ language: "influxql", text: "SELECT v FROM /x/", isForm: false, isHidden: false })).toBe(false));
 });
 
 describe("samples as they are stored", () => {

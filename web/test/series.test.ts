@@ -66,6 +66,14 @@ describe("some of many", () => {
     const all = [of("up", [1, 3, 5], [10, 30, 50]), of("down", [6, 4, 2], [60, 40, 20])];
     expect(newest(all, 4).map(({ series: one, index }) => one.values[index])).toEqual([60, 50, 40, 30]);
   });
+  it("are the same as of all samples that are sorted", () => {
+    const lengths = [0, 1, 40, 7, 300];
+    const all = lengths.map((length, at) => of(`s${at}`, Array.from({ length }, (_, index) => (index * (at + 3)) % 1000).sort((a, b) => a - b), Array(length).fill(1)));
+    const times = all.flatMap((one) => one.times).sort((a, b) => b - a);
+    for (const count of [1, 5, 100, 1000]) {
+      expect(newest(all, count).map(({ series: one, index }) => one.times[index])).toEqual(times.slice(0, count));
+    }
+  });
   it("are told apart by nanoseconds", () => {
     const one = series({ times: [1, 1], nanos: ["1000001", "1000002"], values: [1, 2] });
     expect(newest([one], 2).map(({ index }) => index)).toEqual([1, 0]);

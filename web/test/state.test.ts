@@ -7,6 +7,8 @@ describe("addresses", () => {
     expect(place("#/metrics?metric=a%20b").params.get("metric")).toBe("a b");
     expect(place("#/nosuch").page).toBe("home");
     expect(place("#/operations").page).toBe("operations");
+    expect(place("#/metrics/").page).toBe("metrics");
+    expect(place("#/metrics/?metric=a/?b").params.get("metric")).toBe("a/?b");
   });
   it("of OpenTSDB's page open Explore", () => {
     const { page, params } = place("#start=2026/03/01-08:00:00&end=1h-ago&m=sum:1m-avg:rate:sys.cpu{host=*}&o=&ylog&autoreload=15&tz=UTC");

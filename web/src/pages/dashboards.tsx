@@ -85,7 +85,7 @@ function Entry({ one, href, detail, onChange }: { one: Saved; href: string; deta
 }
 
 function Board({ board, taken, params, onChange }: { board: Saved; taken: string[]; params: URLSearchParams; onChange: () => void }) {
-  const range = params.get("range") ?? "";
+  const range = RANGES.find((name) => name === params.get("range")) ?? "";
   const [isEdited, setIsEdited] = useState(false);
   const panels = board.panels ?? [];
   const done = (name: string | null) => {

@@ -1,7 +1,7 @@
 // Home: what is here and what comes in; without anything, how to send a first point.
 
 import { useRef, useState } from "preact/hooks";
-import { type Status, catalogue, query, status } from "../api";
+import { Refusal, type Status, catalogue, query, status } from "../api";
 import { CLIENTS } from "../clients";
 import { useAsked } from "../hooks";
 import { Chart, type Line } from "../parts/chart";
@@ -25,6 +25,9 @@ const NEWEST_LISTED = 12;
 /** What the server and the collector measure of themselves. */
 const isOwn = (metric: string) => /^(foliot|process|proc|iostat|df|net)\./.test(metric);
 
+/** Whether somebody may be here who may not see how the server fares. */
+const isForOperators = (error: Error) => error instanceof Refusal && error.status === 403;
+
 export function Home() {
   const asked = useAsked("status", () => status(), EVERY_MS);
   const newest = useAsked("newest", (signal) => catalogue("newest", { limit: 200 }, signal), EVERY_MS);
@@ -37,16 +40,18 @@ export function Home() {
   if (isNew.current === null && newest.answer) isNew.current = foreign.length === 0;
   return (
     <div class="home">
-      {asked.error && <Failed error={asked.error} />}
+      {asked.error && (isForOperators(asked.error)
+        ? <p class="caution">What comes in, memory and disk are for those with the role <b>operator</b>. <a href="#/explore">Explore</a>, <a href="#/metrics">Metrics</a> and <a href="#/dashboards">Dashboards</a> are for everybody who may read.</p>
+        : <Failed error={asked.error} />)}
       {!now && asked.isLoading && <Loading what="Asking the server…" />}
       {now && <Tiles now={now} rate={rates.total} />}
       {isNew.current && <First names={foreign} />}
-      <div class="pair">
+      <div class={now ? "pair" : ""}>
         {now && (
           <section class="card">
             <div class="head"><h2>Coming in</h2><span class="now">{format(rates.total, "/s")}</span></div>
             {rates.lines.length
-              ? <Chart lines={rates.lines} span={rates.span} unit="/s" zone="local" height={180} isStacked fromZero label="Samples a second by protocol" />
+              ? <Chart lines={rates.lines} span={rates.span} unit="/s" zone="local" height={240} isStacked fromZero label="Samples a second by protocol" />
               : <p class="note">Two looks at the counters make a rate…</p>}
             <ul class="key">{rates.lines.map((line, index) => <li key={line.title} class={`c${index}`}>{line.title} {format(line.values.at(-1), "/s")}</li>)}</ul>
           </section>

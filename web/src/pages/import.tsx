@@ -14,7 +14,13 @@ interface Chosen {
   plan: Plan;
 }
 
-type Run = { isDry: boolean; progress: Progress | null; isDone: boolean; abort: AbortController };
+interface Run {
+  isDry: boolean;
+  progress: Progress | null;
+  /** How it came to its end, once it has: all of it was read, somebody ended it, or something was in its way. */
+  end: "whole" | "cancelled" | "broken" | null;
+  abort: AbortController;
+}
 
 const ROLES: [Role, string][] = [["time", "time"], ["value", "value"], ["label", "label"], ["none", "left out"]];
 
@@ -63,20 +69,20 @@ export function Import() {
     const tried = isDry ? null : run?.progress;
     const seen = (progress: Progress): Progress => (tried ? { ...progress, metrics: tried.metrics, labels: tried.labels, start_ms: tried.start_ms, end_ms: tried.end_ms } : progress);
     setError(null);
-    setRun({ isDry, progress: null, isDone: false, abort });
+    setRun({ isDry, progress: null, end: null, abort });
     try {
-      const done = await bringFile(chosen.file, chosen.plan, isDry, abort.signal, (progress) => setRun({ isDry, progress: seen(progress), isDone: false, abort }));
-      setRun({ isDry, progress: seen(done), isDone: true, abort });
+      const done = await bringFile(chosen.file, chosen.plan, isDry, abort.signal, (progress) => setRun({ isDry, progress: seen(progress), end: null, abort }));
+      setRun({ isDry, progress: seen(done), end: "whole", abort });
     } catch (failed) {
-      if (abort.signal.aborted) setRun((before) => (before ? { ...before, isDone: true } : null));
+      if (abort.signal.aborted) setRun((before) => (before ? { ...before, end: "cancelled" } : null));
       else {
-        setRun((before) => (before?.progress ? { ...before, isDone: true } : null));
+        setRun((before) => (before?.progress ? { ...before, end: "broken" } : null));
         setError(failed as Error);
       }
     }
   };
-  const isBusy = run !== null && !run.isDone;
-  const isTried = run !== null && run.isDone && run.isDry && !run.abort.signal.aborted && run.progress !== null;
+  const isBusy = run !== null && run.end === null;
+  const isTried = run !== null && run.end === "whole" && run.isDry && run.progress !== null;
   return (
     <div class="import">
       <section
@@ -177,15 +183,19 @@ function SheetForm({ sheet, measurement, lines, onSheet, onMeasurement }: SheetP
   );
 }
 
-function Outcome({ run: { isDry, isDone, abort }, progress }: { run: Run; progress: Progress }) {
+/** What is said of an end that was none. */
+const CUT = { cancelled: "Cancelled", broken: "Stopped before the end of the file" };
+
+function Outcome({ run: { isDry, end }, progress }: { run: Run; progress: Progress }) {
   const metrics = [...progress.metrics].sort(([a], [b]) => (a < b ? -1 : 1));
-  const said = abort.signal.aborted ? "Cancelled" : !isDone ? (isDry ? "Reading…" : "Storing…") : isDry ? "This is what would be stored" : "Stored";
+  const isCut = end === "cancelled" || end === "broken";
+  const said = isCut ? CUT[end] : !end ? (isDry ? "Reading…" : "Storing…") : isDry ? "This is what would be stored" : "Stored";
   const first = metrics[0]?.[0];
   return (
     <section class="card">
       <h2 aria-live="polite">{said}: {format(progress.samples)} samples in {format(progress.rows)} lines{progress.refused > 0 && <span class="quiet">, {format(progress.refused)} refused</span>}</h2>
-      {!isDry && abort.signal.aborted && <p class="note">What was stored before stays; the same file may be brought in again, and the same samples are stored once.</p>}
-      {!isDry && isDone && <p><a class="button" href="#/metrics">See its metrics</a> {first && <a class="button" href={exploring(first)}>Explore {first}</a>}</p>}
+      {!isDry && isCut && <p class="note">What was stored before stays; the same file may be brought in again, and the same samples are stored once.</p>}
+      {!isDry && end && <p><a class="button" href="#/metrics">See its metrics</a> {first && <a class="button" href={exploring(first)}>Explore {first}</a>}</p>}
       {progress.start_ms !== null && progress.end_ms !== null && (
         <p class="note">from {timeText(progress.start_ms, "local")} to {timeText(progress.end_ms, "local")}; labels: {[...progress.labels].join(", ") || "none"}</p>
       )}

@@ -1,6 +1,7 @@
 // The table under a graph: each line with its figures, or what is under the crosshair.
 
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
+import { useGrowing } from "../hooks";
 import { figures } from "../series";
 import { type Zone, timeText } from "../time";
 import { type Unit, format } from "../units";
@@ -18,16 +19,12 @@ interface Props {
 /** Lines that are listed before somebody looks for others. */
 const LISTED_MAX = 200;
 
-/** Those that fill what is seen of the table. The others come a moment later, so that the graph does not wait for them. */
+/** Those that fill what is seen of the table. */
 const LISTED_FIRST = 25;
 
 export function Legend({ lines, unit, zone, cursor, onToggle, onFocus }: Props) {
   const [search, setSearch] = useState("");
-  const [listed, setListed] = useState(LISTED_FIRST);
-  useEffect(() => {
-    const later = setTimeout(() => setListed(LISTED_MAX), 100);
-    return () => clearTimeout(later);
-  }, []);
+  const listed = useGrowing(LISTED_FIRST, LISTED_MAX);
   const all = useMemo(() => lines.map((line) => figures(line.values)), [lines]);
   const found = lines.map((line, index) => ({ line, index }))
     .filter(({ line }) => line.title.toLowerCase().includes(search.toLowerCase()));

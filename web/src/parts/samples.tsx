@@ -1,6 +1,7 @@
 // A table of samples, newest first, with their kinds.
 
 import { useMemo } from "preact/hooks";
+import { useGrowing } from "../hooks";
 import { type Series, newest, sharedLabels, title } from "../series";
 import { type Zone, nanoText, timeText } from "../time";
 import { who } from "./senders";
@@ -8,17 +9,21 @@ import { who } from "./senders";
 /** Rows that are put on the page. */
 const ROWS_MAX = 1000;
 
+/** Those that fill what is seen of the table. */
+const ROWS_FIRST = 50;
+
 export function Samples({ all, zone }: { all: Series[]; zone: Zone }) {
   const rows = useMemo(() => newest(all, ROWS_MAX), [all]);
   const shared = useMemo(() => sharedLabels(all), [all]);
   const isFull = rows.length === ROWS_MAX;
+  const listed = useGrowing(ROWS_FIRST, rows.length);
   const isTold = all.some(({ made_by }) => made_by);
   return (
     <div class="scroll tall" tabIndex={0} role="region" aria-label="Samples">
       <table>
         <thead><tr><th scope="col">Time</th><th scope="col">Series</th><th scope="col">Kind</th><th scope="col" class="number">Value</th>{isTold && <th scope="col">Series made by</th>}</tr></thead>
         <tbody>
-          {rows.map(({ series, index }, row) => {
+          {rows.slice(0, listed).map(({ series, index }, row) => {
             const value = series.values[index];
             const nanos = series.nanos?.[index];
             return (

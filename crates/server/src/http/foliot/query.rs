@@ -241,7 +241,7 @@ impl Asked {
 
     /// OpenTSDB's question, in the one of its forms that fits.
     fn opentsdb(&self) -> Result<Request, Reply> {
-        let step = format!("{}ms", self.step_ms);
+        let step = opentsdb_step(self.step_ms);
         // Numbers of up to ten digits are seconds there. Before 1970 it knows no time.
         let time = |millis: i64| format!("{:011}", millis.max(0));
         let (start, end) = (time(self.start_ms), time(self.end_ms));
@@ -309,6 +309,14 @@ impl Asked {
             true => Err(bad("text: there is no statement in it")),
             false => Ok(selects),
         }
+    }
+}
+
+/// A step as OpenTSDB's texts say it, whose numbers have 32 bits: for milliseconds that is 49 days.
+fn opentsdb_step(step_ms: i64) -> String {
+    match u32::try_from(step_ms) {
+        Ok(step_ms) => format!("{step_ms}ms"),
+        Err(_) => format!("{}s", step_ms.saturating_add(999) / 1_000),
     }
 }
 
