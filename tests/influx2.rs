@@ -257,3 +257,37 @@ fn what_an_influxdb_2_refuses_is_told() {
     let refused = run(&["import", "influx2", "--from", &from, "--db", "nope", "--dry-run"]);
     assert!(said(&refused).contains("there is no bucket \"nope\""), "{}", said(&refused));
 }
+
+#[test]
+fn what_names_the_wrong_thing_is_told_the_right_one() {
+    let (dir, _) = files();
+    let shard = dir.join("engine/data").join(BUCKET).join("autogen/1");
+    let names = std::fs::read_dir(shard).unwrap().map(|file| file.unwrap().path());
+    let blocks = names.into_iter().find(|path| path.extension().unwrap() == "tsm").unwrap();
+    let scratch = Scratch::new();
+    let store = scratch.path().join("store");
+    let store = store.to_str().unwrap();
+    for (words, code, expected) in [
+        (
+            &["import", "influx", blocks.to_str().unwrap()][..],
+            1,
+            "is one of the files of InfluxDB's engine, which say only together what is stored",
+        ),
+        (
+            &["import", "influx2", "answer.csv", "--token", "x"],
+            2,
+            "--token says who asks a running server: name that with --from http://HOST:PORT",
+        ),
+        (&["import", "influx2", "--org", "plant"], 2, "--org says who asks a running server"),
+        (
+            &["import", "influx2", "--from", "http://127.0.0.1:1"],
+            1,
+            "is the server running? --from names another",
+        ),
+    ] {
+        let refused = run(&[words, &["--data-dir", store]].concat());
+        assert_eq!(refused.status.code(), Some(code), "{words:?}: {}", said(&refused));
+        assert!(said(&refused).contains(expected), "{words:?}: {}", said(&refused));
+        assert!(!said(&refused).contains(char::REPLACEMENT_CHARACTER), "{}", said(&refused));
+    }
+}

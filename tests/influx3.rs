@@ -131,6 +131,46 @@ fn what_is_refused_says_why() {
     server.stop();
 }
 
+/// Where nothing is, and where something else is asked for, the answer is of the form of this API.
+#[test]
+fn what_is_not_there_is_told_in_the_words_of_this_api() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    for (method, path, status, expected) in [
+        ("GET", "/api/v3/nope", 404, "path not found: this part of InfluxDB does not exist here"),
+        ("GET", "/api/v3", 404, "path not found"),
+        ("POST", "/api/v3/write_pl", 404, "did you mean /api/v3/write_lp?"),
+        ("POST", "/api/v3/configure/token", 404, "path not found"),
+        ("GET", "/api/v3/write_lp?db=d", 405, "allowed here: POST"),
+        ("DELETE", "/api/v3/query_influxql", 405, "allowed here: GET, POST"),
+        ("PUT", "/api/v3/configure/database", 405, "allowed here: GET, POST, DELETE"),
+    ] {
+        let answer = server.request(method, path, &[], b"");
+        assert_eq!(answer.status, status, "{path}: {}", answer.text());
+        assert_eq!(answer.header("content-type"), "application/json", "{path}");
+        let said: Json = serde_json::from_str(&answer.text()).unwrap();
+        assert_eq!(said.as_object().unwrap().len(), 1, "{path}: {said}");
+        assert!(said["error"].as_str().unwrap().contains(expected), "{path}: {said}");
+    }
+    server.stop();
+}
+
+#[test]
+fn a_bad_line_is_told_with_its_number_and_its_field() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    let answer = server.post("/api/v3/write_lp?db=d", "soil ph=6.5\nsoil wet=1,ph=acid\n");
+    assert_eq!(answer.status, 400);
+    let said: Json = serde_json::from_str(&answer.text()).unwrap();
+    let bad = json!({"original_line": "soil wet=1,ph=acid", "line_number": 2,
+        "error_message": "invalid boolean (line 2, field ph: a text needs double quotes)"});
+    assert_eq!(said, json!({"error": "partial write of line protocol occurred", "data": [bad]}));
+    let answer = server.post("/api/v3/write_lp?db=d", "soil ph=6i\nsoil ph=7\n");
+    let said = answer.text();
+    assert!(said.contains("\"line_number\":1") && said.contains("ph"), "{said}");
+    server.stop();
+}
+
 #[test]
 fn databases_are_made_listed_and_dropped() {
     let dir = Scratch::new();
@@ -170,6 +210,28 @@ fn databases_are_made_listed_and_dropped() {
         let answer = delete(query);
         assert_eq!(answer.status, status, "{query}: {}", answer.text());
     }
+    server.stop();
+}
+
+/// What names no database is written to `default`, which loses its samples and stays.
+#[test]
+fn the_default_database_is_emptied_and_stays_and_that_is_said() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    assert_eq!(server.post("/api/v3/write_lp?db=default", "soil wet=1 1").status, 204);
+    let path = "/api/v3/configure/database?db=default";
+    for _ in 0..2 {
+        let answer = server.request("DELETE", path, &[], b"");
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        let said: Json = serde_json::from_str(&answer.text()).unwrap();
+        let said = said["message"].as_str().unwrap();
+        assert!(said.starts_with("what was in default is gone; the database stays"), "{said}");
+    }
+    let list = server.get("/api/v3/configure/database?format=csv").text();
+    assert!(list.contains("default,false"), "{list}");
+    let path = "/api/v3/query_influxql?db=default&format=json&q=SELECT+wet+FROM+soil";
+    assert_eq!(server.get(path).text(), "[]");
+    assert_eq!(server.post("/api/v3/write_lp?db=default", "soil wet=2 2").status, 204);
     server.stop();
 }
 

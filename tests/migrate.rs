@@ -439,6 +439,64 @@ fn lines_that_a_server_refuses_are_told_by_number() {
     server.stop();
 }
 
+/// A dry run says of each line what an import would, but for what the store alone knows.
+#[test]
+fn a_dry_run_judges_lines_as_the_store_does() {
+    let scratch = Scratch::new();
+    let (file, store) = (scratch.path().join("lines"), scratch.path().join("store"));
+    let text =
+        "m,h=a v=1 1\nm v=acid 2\n# m v=x\nm,h=b v=3 x\nm,h v=4 4\nm v=\"a\nb\" 5\n,h=a v=6 6\n";
+    std::fs::write(&file, text).unwrap();
+    let name = file.to_str().unwrap();
+    let faults = |output: &Output| {
+        let said = said(output);
+        let faults = said.lines().filter_map(|line| line.strip_prefix(name)).map(str::to_owned);
+        faults.collect::<Vec<_>>()
+    };
+    let dry = run(&["import", "influx", name, "--dry-run"], &store);
+    assert_eq!(dry.status.code(), Some(1), "{}", said(&dry));
+    assert!(said(&dry).contains("2 lines found, 4 refused"), "{}", said(&dry));
+    assert!(!store.exists());
+    let expected = [
+        ":2: v: invalid boolean",
+        ":4: timestamp: bad timestamp",
+        ":5: tag: missing tag value",
+        ":8: measurement: missing measurement",
+    ];
+    assert_eq!(faults(&dry), expected);
+    let real = run(&["import", "influx", name], &store);
+    assert!(said(&real).contains("2 lines stored, 4 refused"), "{}", said(&real));
+    assert_eq!(faults(&real), expected);
+}
+
+/// Where the server wants to know who writes, the environment says it, as for `foliot query`.
+#[test]
+fn an_import_through_a_server_asks_with_the_token_of_the_environment() {
+    let scratch = Scratch::new();
+    let store = scratch.path().join("store");
+    let made = run(&["user", "token", "bringer", "--role", "admin"], &store);
+    assert!(made.status.success(), "{}", said(&made));
+    let token = String::from_utf8(made.stdout).unwrap().trim().to_owned();
+    let file = scratch.path().join("lines");
+    std::fs::write(&file, "m,h=a v=1 1\n").unwrap();
+    let server = Server::start(&store, &["--access"]);
+    let url = format!("http://{}", server.address);
+    let bring = |token: Option<&str>| {
+        let mut command = foliot();
+        command.args(["import", "influx", file.to_str().unwrap(), "--url", &url]);
+        if let Some(token) = token {
+            command.env("FOLIOT_TOKEN", token);
+        }
+        command.stdin(Stdio::null()).output().unwrap()
+    };
+    let without = bring(None);
+    assert!(said(&without).contains("401"), "{}", said(&without));
+    let with = bring(Some(&token));
+    assert!(with.status.success(), "{}", said(&with));
+    assert!(said(&with).contains("1 lines stored"), "{}", said(&with));
+    server.stop();
+}
+
 #[test]
 fn an_import_that_makes_a_store_says_so() {
     let scratch = Scratch::new();

@@ -11,7 +11,23 @@
 mod harness;
 
 use harness::broker::Broker;
-use harness::{Scratch, Server, foliot};
+use harness::{PATIENCE, Scratch, Server, foliot};
+use std::time::{Duration, Instant};
+
+/// What the status tells that fails.
+fn troubles(server: &Server) -> String {
+    let status: serde_json::Value =
+        serde_json::from_str(&server.get("/api/foliot/v1/status").text()).unwrap();
+    status["troubles"].to_string()
+}
+
+fn until(what: &str, holds: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !holds() {
+        assert!(began.elapsed() < PATIENCE, "{what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
 
 #[test]
 fn messages_of_every_format_are_stored_before_they_are_acknowledged() {
@@ -49,8 +65,12 @@ fn messages_of_every_format_are_stored_before_they_are_acknowledged() {
     let id = session.publish("s/put", "put mq 1700002804 6 h=a");
     assert_eq!(session.acknowledged(), Some(id));
     // A broker that goes away is looked for again.
+    assert_eq!(troubles(&server), "[]");
     drop(session);
+    let down = "nothing is taken from the MQTT broker 127.0.0.1:";
+    until("a trouble", || troubles(&server).contains(down));
     let mut session = broker.accept(3).unwrap();
+    until("no trouble", || troubles(&server) == "[]");
     let id = session.publish("s/put", "put mq 1700002805 7 h=a");
     assert_eq!(session.acknowledged(), Some(id));
     assert_eq!(server.metric("foliot_mqtt_connected"), 1.0);

@@ -1,5 +1,6 @@
 """Parquet files between Foliot and PyArrow: `write FILE` makes the file of testdata/parquet, `check FILE` reads an
-export of the lines that tests/foreign/parquet.sh imported, `answer FILE` an answer of `foliot query`."""
+export of the lines that tests/foreign/parquet.sh imported, `answer FILE` an answer of `foliot query`, `again OPTIONS FILE TARGET` writes a file once more, in other ways."""
+import json
 import sys
 from datetime import datetime, timezone
 import pyarrow as pa
@@ -58,4 +59,8 @@ def answer(path):
     assert rows[1]["time"].to_pydatetime() == noon and rows[1]["up"] is True, rows
 
 
-{"write": write, "check": check, "answer": answer}[sys.argv[1]](sys.argv[2])
+def again(how, path, target):
+    pq.write_table(pq.read_table(path), target, **json.loads(how))
+
+
+{"write": write, "check": check, "answer": answer, "again": again}[sys.argv[1]](*sys.argv[2:])

@@ -27,12 +27,26 @@ cmp <(sort "$work/first.lines") <(sort "$work/second.lines") || fail 'an export 
 pass 'an export comes back as it was'
 
 # The same columns as PyArrow writes them: other encodings, pages and compression.
-"$work/venv/bin/python" -c 'import sys, pyarrow.parquet as pq; pq.write_table(pq.read_table(sys.argv[1]), sys.argv[2], compression="gzip", data_page_version="2.0")' \
-    "$work/samples.parquet" "$work/again.parquet"
-"$foliot" import parquet "$work/again.parquet" --data-dir "$work/third" 2>/dev/null
-"$foliot" export --format line --data-dir "$work/third" "$work/third.lines" 2>/dev/null
-cmp <(sort "$work/first.lines") <(sort "$work/third.lines") || fail 'what PyArrow wrote again is another'
+again() { arrow again "$1" "$work/samples.parquet" "$work/again.parquet"; }
+encodings='{"time": "DELTA_BINARY_PACKED", "measurement": "DELTA_LENGTH_BYTE_ARRAY", "value_float": "BYTE_STREAM_SPLIT"}'
+for how in '{"compression": "gzip", "data_page_version": "2.0"}' '{"compression": "snappy"}' '{"compression": "none", "use_dictionary": false}' \
+    '{"compression": "zstd", "use_dictionary": false, "data_page_version": "2.0"}' \
+    "{\"compression\": \"snappy\", \"use_dictionary\": false, \"column_encoding\": $encodings}" \
+    "{\"compression\": \"gzip\", \"use_dictionary\": false, \"data_page_version\": \"2.0\", \"column_encoding\": $encodings}"; do
+    again "$how"
+    rm -rf "$work/third"*
+    "$foliot" import parquet "$work/again.parquet" --data-dir "$work/third" 2>/dev/null
+    "$foliot" export --format line --data-dir "$work/third" "$work/third.lines" 2>/dev/null
+    cmp <(sort "$work/first.lines") <(sort "$work/third.lines") || fail "what PyArrow wrote again is another: $how"
+done
 pass 'what PyArrow wrote again comes back as it was'
+
+refused() { "$foliot" import parquet "$work/again.parquet" --data-dir "$work/fourth" 2>&1 && fail "it was taken: $1" || true; }
+again '{"compression": "brotli"}'
+expect "$(refused brotli)" 'it is packed with brotli, which is not read'
+again '{"use_dictionary": false, "column_encoding": {"field": "DELTA_BYTE_ARRAY"}}'
+expect "$(refused DELTA_BYTE_ARRAY)" 'column "field": it is encoded as DELTA_BYTE_ARRAY, which is not read'
+pass 'what is not read is named'
 
 arrow write "$work/weather.parquet"
 "$foliot" import parquet "$work/weather.parquet" --measurement weather --text note --without spare.list.element \

@@ -289,7 +289,8 @@ fn import() -> Clap {
     let format =
         |name, about| with_store_settings(Clap::new(name).about(about).arg(file()).args(place()));
     let url = || {
-        let help = "Goes through the running server at this address instead of opening the store";
+        let help = "Goes through the running server at this address instead of opening the store \
+                    [env for who asks: FOLIOT_TOKEN]";
         Arg::new("url").long("url").value_name("URL").help(help)
     };
     Clap::new("import")
@@ -382,8 +383,8 @@ fn directory() -> Arg {
 }
 
 fn dry_run() -> Arg {
-    let help = "Reads all, and tells what would be brought in and what is damaged; the store alone \
-                says of a line that it is bad";
+    let help = "Reads all, and tells what would be brought in and which lines are bad; nothing is \
+                stored";
     Arg::new("dry-run").long("dry-run").action(ArgAction::SetTrue).help(help)
 }
 
@@ -393,7 +394,7 @@ fn of_version_2(name: &'static str) -> Arg {
         "token" => ("TOKEN", format!("A token that may read the buckets [env: {TOKEN_VARIABLE}]")),
         _ => ("NAME", "The organisation, if the token sees several".to_owned()),
     };
-    Arg::new(name).long(name).value_name(value).requires("from").help(help)
+    Arg::new(name).long(name).value_name(value).help(help)
 }
 
 fn from(server: &str) -> Arg {
@@ -459,6 +460,14 @@ fn place() -> [Arg; 2] {
 
 fn moving(format: &str, matches: &ArgMatches) -> Result<Move, String> {
     let given = |name| matches.try_get_one::<String>(name).ok().flatten().cloned();
+    // Clap asks for no flag that another argument forbids, and FILE forbids --from.
+    let lonely = ["token", "org"].into_iter().find(|name| given(name).is_some());
+    if let (Some(name), None) = (lonely, given("from")) {
+        return Err(format!(
+            "--{name} says who asks a running server: name that with --from http://HOST:PORT; a \
+             file is read without it"
+        ));
+    }
     let seconds = |name| matches.try_get_one::<i64>(name).ok().flatten().copied();
     const SECOND: i64 = 1_000_000_000;
     Ok(Move {

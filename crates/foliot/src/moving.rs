@@ -1,10 +1,11 @@
 //! `foliot import` and `foliot export`: opens what is needed, tells how far it is, and sums up.
 
+use crate::USAGE;
 use crate::arguments::Move;
 use crate::offline::need_store;
 use crate::output::{Output, note, print};
 use crate::progress::{self, REPORT_INTERVAL, bytes_in, pace, told};
-use crate::remote::visible;
+use crate::remote::{client_at, visible};
 use foliot_disk::{Disk, RealDisk};
 use foliot_engine::{Engine, is_store};
 use foliot_migrate::influx::files::{self, Files};
@@ -46,7 +47,7 @@ impl Origin {
     fn open(what: &Move) -> Result<Self, Error> {
         match &what.from {
             Some(url) => {
-                let client = Client::new(url)?;
+                let client = Client::new(url)?.named_by("--from");
                 let client = match &what.token {
                     Some(token) => client.with_secret("Token", token)?,
                     None => client,
@@ -56,6 +57,14 @@ impl Origin {
             None if what.format.starts_with("influx") && what.file.is_dir() => {
                 let name = what.file.display().to_string();
                 Ok(Self::Files(Files::open(&what.file)?, name))
+            }
+            None if what.format.starts_with("influx") && files::is_one(&what.file) => {
+                let name = what.file.display();
+                Err(Error::Format(format!(
+                    "{name} is one of the files of InfluxDB's engine, which say only together \
+                     what is stored: name the directory that has data/ and wal/, or data/DATABASE \
+                     in it"
+                )))
             }
             None if what.format == "prometheus" => {
                 let name = what.file.display().to_string();
@@ -81,12 +90,18 @@ impl Origin {
 
 /// Brings a dump in. The code says failure when a line was refused.
 pub(crate) fn import(what: &Move) -> Result<ExitCode, String> {
-    let mut origin = Origin::open(what).map_err(sentence)?;
+    let mut origin = match Origin::open(what) {
+        Err(Error::Told(reason)) => {
+            tell(&format!("foliot: {reason}\n"));
+            return Ok(ExitCode::from(USAGE));
+        }
+        origin => origin.map_err(sentence)?,
+    };
     let began = Instant::now();
     let (progress, faults) = match &what.url {
         _ if what.is_dry => bring(what, &mut origin, Target::Nowhere).map_err(sentence)?,
         Some(url) => {
-            let client = Client::new(url).map_err(sentence)?;
+            let client = client_at(url)?;
             bring(what, &mut origin, Target::Server(&client)).map_err(sentence)?
         }
         None => {

@@ -1,7 +1,7 @@
 //! What commands that speak with a running server are told of it: its address, and who asks.
 
 use clap::{Arg, ArgMatches};
-use foliot_migrate::Client;
+use foliot_migrate::{Client, Error};
 use std::path::PathBuf;
 
 /// Where a server listens that was told nothing else.
@@ -46,18 +46,35 @@ pub(crate) fn client(matches: &ArgMatches) -> Result<Client, String> {
     let text = |name| matches.get_one::<String>(name);
     let given = |name, variable| text(name).cloned().or_else(|| std::env::var(variable).ok());
     let url = given("url", ADDRESS_VARIABLE).unwrap_or_else(|| ADDRESS.to_owned());
-    let client = Client::new(&url).map_err(|error| error.to_string())?;
-    let client = match given("ca", CA_VARIABLE) {
-        Some(file) => client.with_ca(PathBuf::from(file)),
-        None => client,
-    };
+    let client = trusting(Client::new(&url), given("ca", CA_VARIABLE))?;
     if let Some(user) = text("user") {
         return match user.contains(':') {
             true => Ok(client.with_user(user)),
             false => Err(format!("--user {user}: write it as --user NAME:PASSWORD")),
         };
     }
-    match given("token", TOKEN_VARIABLE) {
+    asking(client, given("token", TOKEN_VARIABLE))
+}
+
+/// The server at an address, for commands without flags of who asks: the environment says it.
+///
+/// # Errors
+/// One sentence.
+pub(crate) fn client_at(url: &str) -> Result<Client, String> {
+    let client = trusting(Client::new(url), std::env::var(CA_VARIABLE).ok())?;
+    asking(client, std::env::var(TOKEN_VARIABLE).ok())
+}
+
+fn trusting(client: Result<Client, Error>, file: Option<String>) -> Result<Client, String> {
+    let client = client.map_err(|error| error.to_string())?;
+    Ok(match file {
+        Some(file) => client.with_ca(PathBuf::from(file)),
+        None => client,
+    })
+}
+
+fn asking(client: Client, token: Option<String>) -> Result<Client, String> {
+    match token {
         Some(token) => client.with_token(&token).map_err(|error| error.to_string()),
         None => Ok(client),
     }

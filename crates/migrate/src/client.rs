@@ -20,6 +20,8 @@ pub struct Client {
     host: String,
     trust: Trust,
     authorization: Option<String>,
+    /// The flag that the address is from.
+    flag: &'static str,
     /// The connection that the last answer left open.
     idle: RefCell<Option<BufReader<Connection>>>,
 }
@@ -66,7 +68,18 @@ impl Client {
             return Err(bad("the port is missing"));
         }
         let authorization = user.map(|user| format!("Basic {}", BASE64_STANDARD.encode(user)));
-        Ok(Self { host: host.to_owned(), trust, authorization, idle: RefCell::new(None) })
+        let (host, idle) = (host.to_owned(), RefCell::new(None));
+        Ok(Self { host, trust, authorization, flag: "--url", idle })
+    }
+
+    /// Names the flag that the address is from, for messages.
+    #[must_use]
+    pub fn named_by(self, flag: &'static str) -> Self {
+        Self { flag, ..self }
+    }
+
+    fn unreachable(&self, source: io::Error) -> Error {
+        Error::Unreachable { host: self.host.clone(), flag: self.flag, source }
     }
 
     /// Asks in the name of a user, written `NAME:PASSWORD`, whatever the address says.
@@ -162,8 +175,8 @@ impl Client {
             // A connection that was idle may have been closed meanwhile; then a new one is tried.
             return Ok(reading);
         }
-        let stream = Connection::open(&self.host, &self.trust)
-            .map_err(|source| Error::Unreachable { host: self.host.clone(), source })?;
+        let stream =
+            Connection::open(&self.host, &self.trust).map_err(|source| self.unreachable(source))?;
         self.exchange(BufReader::new(stream), method, target, headers, body)
             .map_err(|error| Error::io(doing())(hinted(error)))
     }

@@ -17,6 +17,8 @@ pub enum Error {
     Unreachable {
         /// Its host and port.
         host: String,
+        /// The flag that names it.
+        flag: &'static str,
         /// What the system said.
         source: io::Error,
     },
@@ -38,6 +40,8 @@ pub enum Error {
     },
     /// The source is not what the format says.
     Format(String),
+    /// What was told of the source does not fit it, or is not enough.
+    Told(String),
 }
 
 impl Error {
@@ -57,9 +61,9 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Io { doing, source } => write!(f, "cannot {doing}: {source}"),
-            Self::Unreachable { host, source } => write!(
+            Self::Unreachable { host, flag, source } => write!(
                 f,
-                "cannot connect to {host}: {source}; is the server running? --url names another"
+                "cannot connect to {host}: {source}; is the server running? {flag} names another"
             ),
             Self::Store(error @ foliot_engine::Error::Locked(_)) => {
                 write!(f, "{error}, or go through the running server with --url")
@@ -72,7 +76,7 @@ impl fmt::Display for Error {
             Self::Answer { status, message } => {
                 write!(f, "the server answered {status}: {message}")
             }
-            Self::Format(reason) => f.write_str(reason),
+            Self::Format(reason) | Self::Told(reason) => f.write_str(reason),
         }
     }
 }

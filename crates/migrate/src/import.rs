@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::places::{self, Policy};
 use crate::post::{self, Refused};
 use foliot_engine::{Ack, Commit, Engine};
-use foliot_model::{Batch, BatchBuffers, NamespaceId, Reject};
+use foliot_model::{Batch, BatchBuffers, KeyError, KeyParts, KeySecret, NamespaceId, Reject};
 use foliot_proto_influx::{Decoder, LINE_SYNTAX, Precision, Settings};
 use foliot_proto_opentsdb::{KEY_SYNTAX, Options, decode_lines};
 use foliot_proto_prometheus::{
@@ -33,7 +33,7 @@ pub enum Target<'a> {
     Store(&'a Engine),
     /// Over HTTP to a running server.
     Server(&'a Client),
-    /// Nowhere: the source is only read.
+    /// Nowhere: the source is only read, and its lines are judged.
     Nowhere,
 }
 
@@ -313,7 +313,7 @@ impl<'a> Import<'a> {
             }
             Target::Store(engine) => self.write(engine, &piece)?,
             Target::Server(client) => self.post(client, &piece)?,
-            Target::Nowhere => {}
+            Target::Nowhere => self.judge(&piece),
         }
         let refused = self.progress.refused - refused_before;
         self.progress.stored += piece.count.saturating_sub(refused);
@@ -328,40 +328,70 @@ impl<'a> Import<'a> {
             // A slow disk slows the reading down instead of filling memory.
             engine.wait(commit, Ack::Os)?;
         }
-        let buffers = std::mem::take(&mut self.buffers);
-        let secret = engine.key_secret();
-        let mut rejects: Vec<Reject> = Vec::new();
-        let mut unworded = 0;
-        let batch = match piece.spelling {
-            Spelling::Lines => {
-                let namespace = self.namespace(engine)?;
-                let mut batch = Batch::new(&piece.text, namespace, &LINE_SYNTAX, secret, buffers);
-                let settings = Settings { precision: Precision::Nanosecond, ..Settings::default() };
-                let decoded = self.decoder.decode(&mut batch, settings, &mut rejects);
-                unworded = decoded.refused.saturating_sub(rejects.len()) as u64;
-                self.kinds.check(engine, &mut batch, Manner::Strict, &mut rejects)?;
-                batch
-            }
-            Spelling::Puts => {
-                let namespace = self.namespace(engine)?;
-                let mut batch = Batch::new(&piece.text, namespace, &KEY_SYNTAX, secret, buffers);
-                decode_lines(&mut batch, &Options::default(), &mut rejects);
-                batch
-            }
-            // Written piece by piece elsewhere.
-            Spelling::Series => return Ok(()),
-        };
+        let namespace = self.namespace(engine)?;
+        let (mut batch, mut rejects) = self.decode(namespace, engine.key_secret(), piece);
+        if piece.spelling == Spelling::Lines {
+            self.kinds.check(engine, &mut batch, Manner::Strict, &mut rejects)?;
+        }
         if !batch.rows().is_empty() {
             self.last = Some(patiently(|| engine.write(&batch, &mut rejects))?);
         }
         self.buffers = batch.into_buffers();
+        self.refuse_all(piece, rejects);
+        Ok(())
+    }
+
+    /// Reads a piece as a store would, and stores nothing: what a line says against lines before
+    /// it, such as a field of another kind, the store alone knows.
+    fn judge(&mut self, piece: &Piece) {
+        let (batch, mut rejects) = self.decode(NamespaceId::default(), KeySecret(0), piece);
+        let mut parts = KeyParts::default();
+        for row in batch.rows() {
+            // A store reads measurement and labels when the series is new.
+            parts.clear();
+            let [head, tail] = [row.key_head, row.key_tail].map(|span| batch.slice(span));
+            let read = (batch.syntax().parse)(head, tail, &mut parts);
+            if let Err(KeyError { field, reason }) = read.and_then(|()| parts.canonicalize()) {
+                rejects.push(Reject { line: row.line, field: field.into(), reason });
+            }
+        }
+        self.buffers = batch.into_buffers();
+        self.refuse_all(piece, rejects);
+    }
+
+    fn decode<'p>(
+        &mut self,
+        namespace: NamespaceId,
+        secret: KeySecret,
+        piece: &'p Piece,
+    ) -> (Batch<'p>, Vec<Reject>) {
+        let (buffers, mut rejects) = (std::mem::take(&mut self.buffers), Vec::new());
+        let syntax = match piece.spelling {
+            Spelling::Puts => &KEY_SYNTAX,
+            _ => &LINE_SYNTAX,
+        };
+        let mut batch = Batch::new(&piece.text, namespace, syntax, secret, buffers);
+        match piece.spelling {
+            Spelling::Lines => {
+                let settings = Settings { precision: Precision::Nanosecond, ..Settings::default() };
+                let decoded = self.decoder.decode(&mut batch, settings, &mut rejects);
+                self.progress.refused += decoded.refused.saturating_sub(rejects.len()) as u64;
+            }
+            Spelling::Puts => {
+                decode_lines(&mut batch, &Options::default(), &mut rejects);
+            }
+            // Decoded elsewhere, batch by batch.
+            Spelling::Series => {}
+        }
+        (batch, rejects)
+    }
+
+    fn refuse_all(&mut self, piece: &Piece, rejects: Vec<Reject>) {
         for reject in rejects {
             let line = piece.source_line(reject.line);
             let reason = format!("{}: {}", reject.field, reject.reason);
             self.refuse_many(1, Fault { line, reason });
         }
-        self.progress.refused += unworded;
-        Ok(())
     }
 
     /// The namespace of the place that lines go to; made when there is none.

@@ -13,9 +13,12 @@
 //! as the format has them, which takes a small part of the code.
 
 mod export;
+mod footer;
 mod import;
 mod leaf;
+mod pages;
 mod shape;
+mod thrift;
 mod writer;
 
 pub use export::export_to;
@@ -30,6 +33,8 @@ use ::parquet::errors::ParquetError;
 const TIME: &str = "time";
 /// The column of measurements.
 const MEASUREMENT: &str = "measurement";
+/// The column of the metric, which an answer in OpenTSDB's words has in place of a measurement.
+const METRIC: &str = "metric";
 /// The column that names the field whose value stands in one of [`VALUES`].
 const FIELD: &str = "field";
 /// The group whose columns are labels.

@@ -147,11 +147,14 @@ fn is_of_key(reject: &Reject) -> bool {
 
 /// The answer of InfluxDB 3: a list of bad lines, or the first one when nothing was to be stored.
 fn v3_answer(outcome: &Outcome<'_>, lines: &[Cow<'_, str>]) -> Answer {
-    let rejects = outcome.refused.iter().chain(outcome.dropped);
-    let mut entries = rejects.zip(lines).map(|(reject, line)| {
-        let (line_text, reason) = (JsonText(line), JsonText(&reject.reason));
+    let refused = outcome.refused.iter().map(|reject| (reject, true));
+    // What the store says names the field already.
+    let dropped = outcome.dropped.iter().map(|reject| (reject, false));
+    let mut entries = refused.chain(dropped).zip(lines).map(|((reject, tells_field), line)| {
+        let message = format!("{}{}", reject.reason, place(reject, tells_field));
+        let (line_text, message) = (JsonText(line), JsonText(&message));
         format!(
-            "{{\"original_line\":{line_text},\"line_number\":{},\"error_message\":{reason}}}",
+            "{{\"original_line\":{line_text},\"line_number\":{},\"error_message\":{message}}}",
             reject.line
         )
     });
@@ -291,15 +294,16 @@ mod tests {
         assert_eq!(
             answer(WriteApi::V3, "m v=1\nm v=?\nm v=!", &[]).unwrap(),
             "{\"error\":\"partial write of line protocol occurred\",\"data\":[\
-             {\"original_line\":\"m v=?\",\"line_number\":2,\"error_message\":\"invalid boolean\"},\
-             {\"original_line\":\"m v=!\",\"line_number\":3,\
-             \"error_message\":\"invalid boolean\"}]}\n"
+             {\"original_line\":\"m v=?\",\"line_number\":2,\"error_message\":\"invalid boolean \
+             (line 2, field v: a text needs double quotes)\"},\
+             {\"original_line\":\"m v=!\",\"line_number\":3,\"error_message\":\
+             \"invalid boolean (line 3, field v: a text needs double quotes)\"}]}\n"
         );
         assert_eq!(
             answer(WriteApi::V3, "m v=?", &[]).unwrap(),
             "{\"error\":\"parsing failed for write_lp endpoint\",\"data\":\
              {\"original_line\":\"m v=?\",\"line_number\":1,\
-             \"error_message\":\"invalid boolean\"}}\n"
+             \"error_message\":\"invalid boolean (line 1, field v: a text needs double quotes)\"}}\n"
         );
     }
 

@@ -257,7 +257,7 @@ fn refuse(none: NoRoute, call: &Call) -> Reply {
             let text = format!("allowed here: {methods}");
             let status = StatusCode::METHOD_NOT_ALLOWED;
             let reply = match () {
-                () if routes::is_influx_2(path) => influx::refuse(status, &text),
+                () if routes::influx_api(path).is_some() => influx::no_route(path, status, &text),
                 () if foliot::is_path(path) => foliot::no_route(status, &text),
                 () => Reply::text(status, text),
             };
@@ -280,12 +280,12 @@ fn refuse(none: NoRoute, call: &Call) -> Reply {
         (NoRoute::OpenTsdb { status, json, .. }, _) => {
             Reply::json(StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST), json)
         }
-        (NoRoute::Influx2, _) => {
+        (NoRoute::Influx, _) => {
             let text = match routes::nearest(path) {
                 Some(near) => format!("path not found; did you mean {near}?"),
-                None => "path not found: this part of InfluxDB 2 does not exist here".to_owned(),
+                None => "path not found: this part of InfluxDB does not exist here".to_owned(),
             };
-            influx::refuse(StatusCode::NOT_FOUND, &text)
+            influx::no_route(path, StatusCode::NOT_FOUND, &text)
         }
         (NoRoute::Foliot, _) => {
             let text = format!("nothing is at {path}{}", or_near(path, ""));

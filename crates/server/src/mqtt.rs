@@ -70,7 +70,11 @@ pub(crate) async fn serve(shared: Arc<Shared>) {
             Ok(tls) => {
                 options.set_transport(Transport::tls_with_config(TlsConfiguration::Rustls(tls)));
             }
-            Err(error) => return log::error!("no messages are taken from the broker: {error}"),
+            Err(error) => {
+                *shared.broker_trouble.lock() =
+                    Some(format!("nothing is taken from the MQTT broker {broker}: {error}"));
+                return log::error!("no messages are taken from the broker: {error}");
+            }
         }
     }
     let (client, mut events) = AsyncClient::new(options, REQUESTS_MAX);
@@ -87,6 +91,7 @@ pub(crate) async fn serve(shared: Arc<Shared>) {
                     shared.metrics.mqtt_connected.add(1);
                 }
                 is_connected = true;
+                *shared.broker_trouble.lock() = None;
                 pause = RETRY_PAUSE_MIN;
                 subscribe(&shared, &client).await;
             }
@@ -114,11 +119,14 @@ pub(crate) async fn serve(shared: Arc<Shared>) {
 }
 
 fn tell_failure(shared: &Shared, broker: &str, error: &str) {
+    let hint = match error.contains("NotAuthorized") {
+        true => "; see mqtt.user and mqtt.password",
+        false => "",
+    };
+    *shared.broker_trouble.lock() = Some(format!(
+        "nothing is taken from the MQTT broker {broker}, which is tried again: {error}{hint}"
+    ));
     if let Some(silent) = shared.failures_log.admit("mqtt", "broker") {
-        let hint = match error.contains("NotAuthorized") {
-            true => "; see mqtt.user and mqtt.password",
-            false => "",
-        };
         log::error!("MQTT broker {broker}: {error}{hint} ({silent} more reports kept silent)");
     }
 }

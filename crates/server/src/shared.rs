@@ -95,6 +95,8 @@ pub(crate) struct Shared {
     pub(crate) history: History,
     pub(crate) rejects_log: Repeats,
     pub(crate) failures_log: Repeats,
+    /// Why nothing comes from the MQTT broker, a sentence, while that is so.
+    pub(crate) broker_trouble: Mutex<Option<String>>,
     /// What is scraped, and which rules are followed.
     pub(crate) monitor: Monitor,
     pub(crate) exemplars: Exemplars,
@@ -155,6 +157,7 @@ impl Shared {
             history: History::default(),
             rejects_log: Repeats::default(),
             failures_log: Repeats::default(),
+            broker_trouble: Mutex::new(Rank::Table, None),
             monitor,
             exemplars: Exemplars::new(config.limits_exemplar_bytes.0),
             last_checkpoint: Mutex::new(Rank::Table, None),

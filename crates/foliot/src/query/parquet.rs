@@ -72,6 +72,12 @@ struct Heading {
 
 impl<W: Write + Send> Table<W> {
     fn row(&mut self, series: &Series, row: &[Item]) -> Result<(), Error> {
+        if series.statement > 0 {
+            return Err(wrong(
+                "these are several statements, and a file has the rows of one: ask for them one \
+                 after the other",
+            ));
+        }
         let heading = self.heading.get_or_insert_with(|| Heading {
             labels: series.tags.iter().map(|(name, _)| name.clone()).collect(),
             columns: series.columns.clone(),

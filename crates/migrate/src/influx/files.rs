@@ -19,6 +19,7 @@ use crate::places::Policy;
 use foliot_model::Samples;
 use foliot_proto_influx::push_value;
 use key::Key;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use tsm::Tsm;
 use wal::{Deleted, Log};
@@ -46,6 +47,13 @@ struct Shard {
     number: u64,
     blocks: PathBuf,
     log: PathBuf,
+}
+
+/// Whether a file is one of the engine's, which say only together what is stored.
+pub fn is_one(path: &Path) -> bool {
+    let mut first = [0; 4];
+    let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut first));
+    read.is_ok() && first == tsm::FIRST_BYTES || path.extension().is_some_and(|end| end == "wal")
 }
 
 impl Files {

@@ -129,6 +129,8 @@ fn seconds(text: &str) -> Option<u64> {
 /// What rows have in common.
 #[derive(Debug, Default)]
 pub struct Series {
+    /// Which of the statements it answers, from 0 on.
+    pub statement: u64,
     /// The measurement, or what a listing lists.
     pub name: String,
     /// Tags, by name.
@@ -197,11 +199,18 @@ fn told(message: String) -> Error {
 }
 
 fn result<R: Read>(reader: &mut Reader<R>, on_row: OnRow<'_>) -> Result<(), Error> {
+    let mut statement = 0;
     for _ in 0..reader.map()? {
         match &*reader.string()? {
+            // It comes first.
+            "statement_id" => {
+                if let Item::Integer(id) = reader.item()? {
+                    statement = id.unsigned_abs();
+                }
+            }
             "series" => {
                 for _ in 0..reader.list()? {
-                    series(reader, on_row)?;
+                    series(reader, statement, on_row)?;
                 }
             }
             "error" => return Err(told(reader.string()?)),
@@ -211,8 +220,8 @@ fn result<R: Read>(reader: &mut Reader<R>, on_row: OnRow<'_>) -> Result<(), Erro
     Ok(())
 }
 
-fn series<R: Read>(reader: &mut Reader<R>, on_row: OnRow<'_>) -> Result<(), Error> {
-    let mut series = Series::default();
+fn series<R: Read>(reader: &mut Reader<R>, statement: u64, on_row: OnRow<'_>) -> Result<(), Error> {
+    let mut series = Series { statement, ..Series::default() };
     let mut row = Vec::new();
     for _ in 0..reader.map()? {
         match &*reader.string()? {

@@ -1,25 +1,31 @@
 //! Reads a file of columns, group by group, and makes each row a line.
 
 use super::leaf::Leaf;
-use super::said;
+use super::pages::{Held, Pages};
 use super::shape::{Origin, Shape, Told, is_unsigned};
+use super::{footer, said};
 use crate::error::Error;
 use crate::import::Import;
 use crate::line::fault_of;
+use ::parquet::column::reader::get_column_reader;
 use ::parquet::errors::ParquetError;
-use ::parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
+use ::parquet::file::metadata::{
+    ColumnChunkMetaData, ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData,
+};
 use foliot_model::{DEFAULT_FIELD, Value};
 use foliot_proto_influx::LineWriter;
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::path::Path;
+use std::sync::Arc;
 
 /// Rows that are held of each column.
 const ROWS: usize = 8 << 10;
 
 /// A file of columns, and what they mean.
 pub struct File {
-    reader: SerializedFileReader<std::fs::File>,
+    file: Arc<std::fs::File>,
+    metadata: ParquetMetaData,
     name: String,
     shape: Shape,
     bytes_total: u64,
@@ -44,13 +50,18 @@ impl File {
         }
         let file = std::fs::File::open(path).map_err(Error::io(format!("open {name}")))?;
         let bytes_total = file.metadata().map_or(0, |meta| meta.len());
-        let reader = guarded(&name, || {
-            SerializedFileReader::new(file).map_err(|error| damaged(&name, &error))
+        footer::check(&file, bytes_total)
+            .map_err(|why| damaged(&name, &ParquetError::General(why)))?;
+        let metadata = guarded(&name, || {
+            let read = ParquetMetaDataReader::new().parse_and_finish(&file);
+            read.map_err(|error| damaged(&name, &error))
         })?;
-        let schema = reader.metadata().file_metadata().schema_descr();
-        let shape =
-            Shape::of(schema, told).map_err(|error| Error::Format(format!("{name}: {error}")))?;
-        Ok(Self { reader, name, shape, bytes_total })
+        let schema = metadata.file_metadata().schema_descr();
+        let shape = Shape::of(schema, told).map_err(|error| match error {
+            Error::Told(reason) => Error::Told(format!("{name}: {reason}")),
+            error => Error::Format(format!("{name}: {error}")),
+        })?;
+        Ok(Self { file: Arc::new(file), metadata, name, shape, bytes_total })
     }
 }
 
@@ -62,10 +73,14 @@ pub fn import(file: &File, import: &mut Import<'_>) -> Result<(), Error> {
     guarded(&file.name, || groups(file, import))
 }
 
-/// The format's library holds some damages of a file for mistakes of its own and panics.
+/// The format's library holds some damages of a file for mistakes of its own and panics. Whoever
+/// brings a file in hears of the damage, and not where the library found it.
 fn guarded<T>(name: &str, read: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
-    catch_unwind(AssertUnwindSafe(read))
-        .unwrap_or_else(|_| Err(Error::Format(format!("{name} is damaged"))))
+    let hook = take_hook();
+    set_hook(Box::new(|_| {}));
+    let outcome = catch_unwind(AssertUnwindSafe(read));
+    set_hook(hook);
+    outcome.unwrap_or_else(|_| Err(Error::Format(format!("{name} is damaged"))))
 }
 
 fn damaged(name: &str, error: &ParquetError) -> Error {
@@ -75,9 +90,8 @@ fn damaged(name: &str, error: &ParquetError) -> Error {
 fn groups(file: &File, import: &mut Import<'_>) -> Result<(), Error> {
     let failed = |error: ParquetError| damaged(&file.name, &error);
     let (mut row, mut read_bytes) = (0, 0);
-    for group in 0..file.reader.num_row_groups() {
-        let group = file.reader.get_row_group(group).map_err(failed)?;
-        let mut leaves = leaves(file, &*group)?;
+    for group in file.metadata.row_groups() {
+        let mut leaves = leaves(file, group)?;
         loop {
             let mut counts = Vec::new();
             for leaf in leaves.iter_mut().flatten() {
@@ -102,14 +116,14 @@ fn groups(file: &File, import: &mut Import<'_>) -> Result<(), Error> {
                 }
             }
         }
-        read_bytes += u64::try_from(group.metadata().compressed_size()).unwrap_or(0);
+        read_bytes += u64::try_from(group.compressed_size()).unwrap_or(0);
         import.read(read_bytes.min(file.bytes_total), Some(file.bytes_total));
     }
     Ok(())
 }
 
 /// The columns of a group, in the places of the file's; none for those that are left out.
-fn leaves(file: &File, group: &dyn RowGroupReader) -> Result<Vec<Option<Leaf>>, Error> {
+fn leaves(file: &File, group: &RowGroupMetaData) -> Result<Vec<Option<Leaf>>, Error> {
     let shape = &file.shape;
     let mut wanted = vec![shape.time];
     wanted.extend(shape.field);
@@ -118,16 +132,18 @@ fn leaves(file: &File, group: &dyn RowGroupReader) -> Result<Vec<Option<Leaf>>, 
     if let Origin::Column(at) = shape.measurement {
         wanted.push(at);
     }
-    let schema = file.reader.metadata().file_metadata().schema_descr();
-    let columns = schema.columns().iter().enumerate();
-    let leaf = |(at, column): (usize, &::parquet::schema::types::ColumnDescPtr)| {
+    let held = Held::default();
+    let leaf = |(at, chunk): (usize, &ColumnChunkMetaData)| {
         if !wanted.contains(&at) {
             return Ok(None);
         }
-        let reader = group.get_column_reader(at).map_err(|error| damaged(&file.name, &error))?;
-        Leaf::new(reader, column.max_def_level(), is_unsigned(column)).map(Some)
+        let column = chunk.column_descr_ptr();
+        let pages = Pages::new(&file.file, chunk, &held);
+        let pages = Box::new(pages.map_err(|error| damaged(&file.name, &error))?);
+        let (level_max, is_unsigned) = (column.max_def_level(), is_unsigned(&column));
+        Leaf::new(get_column_reader(column, pages), level_max, is_unsigned).map(Some)
     };
-    columns.map(leaf).collect()
+    group.columns().iter().enumerate().map(leaf).collect()
 }
 
 /// The row that the columns stand at, as a line with its time in nanoseconds.

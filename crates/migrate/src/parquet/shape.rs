@@ -1,6 +1,6 @@
 //! What the columns of a file mean.
 
-use super::{FIELD, LABELS, MEASUREMENT, TIME, VALUES};
+use super::{FIELD, LABELS, MEASUREMENT, METRIC, TIME, VALUES};
 use crate::error::Error;
 use crate::line::fault_of;
 use ::parquet::basic::{ConvertedType, LogicalType, TimeUnit, Type as Physical};
@@ -80,7 +80,7 @@ impl Shape {
         for (name, flag) in names_told(told) {
             if !names.contains(name) {
                 let known = names.join(", ");
-                return Err(wrong(&format!("{flag} {name}: the columns are {known}")));
+                return Err(told_wrong(&format!("{flag} {name}: the columns are {known}")));
             }
         }
         let mut columns = Vec::new();
@@ -99,14 +99,20 @@ impl Shape {
             });
             found.map(|(at, ..)| *at)
         };
-        let measurement = match (&told.measurement, at(MEASUREMENT)) {
+        let named = at(MEASUREMENT).or_else(|| at(METRIC));
+        let measurement = match (&told.measurement, named) {
             (Some(told), _) => Origin::Told(told.clone()),
             (None, Some(at)) => Origin::Column(at),
             (None, None) => {
-                return Err(wrong(
+                return Err(told_wrong(
                     "no column is called measurement: give it with --measurement NAME",
                 ));
             }
+        };
+        // Where labels have a group of their own, a text that stands beside it is none.
+        let told = &match columns.iter().any(|(_, name, _)| label_of(name).is_some()) {
+            true => with_texts(told, &columns),
+            false => told.clone(),
         };
         let mut shape = Self {
             time,
@@ -127,7 +133,7 @@ impl Shape {
         }
         shape.labels.sort();
         if shape.fields.is_empty() && shape.values.is_empty() {
-            return Err(wrong("no column holds numbers: name a column of texts with --text"));
+            return Err(told_wrong("no column holds numbers: name a column of texts with --text"));
         }
         Ok(shape)
     }
@@ -141,13 +147,13 @@ impl Shape {
         if is_taken {
             return Ok(());
         }
-        let label = name.strip_prefix(LABELS).and_then(|rest| rest.strip_prefix('.'));
+        let label = label_of(&name);
         if self.field.is_some() && VALUES.iter().any(|(value, _)| *value == name) {
             self.values.push(at);
         } else if let Some(label) = label.filter(|_| holds == Holds::Texts) {
             self.labels.push((label.to_owned(), at));
         } else if matches!(holds, Holds::Times(_)) {
-            return Err(wrong(&format!(
+            return Err(told_wrong(&format!(
                 "column {name:?} is one more column of times: --without {name} leaves it out"
             )));
         } else if holds == Holds::Texts && !told.texts.contains(&name) {
@@ -157,6 +163,21 @@ impl Shape {
         }
         Ok(())
     }
+}
+
+/// The label of a column in the group of labels.
+fn label_of(column: &str) -> Option<&str> {
+    column.strip_prefix(LABELS).and_then(|rest| rest.strip_prefix('.'))
+}
+
+/// What was told, with all texts outside of the group of labels as fields.
+fn with_texts(told: &Told, columns: &[(usize, String, Holds)]) -> Told {
+    let texts = columns.iter().filter(|(_, name, holds)| {
+        *holds == Holds::Texts
+            && label_of(name).is_none()
+            && ![MEASUREMENT, METRIC, FIELD].contains(&&**name)
+    });
+    Told { texts: texts.map(|(_, name, _)| name.clone()).collect(), ..told.clone() }
 }
 
 /// Columns that the command line names.
@@ -174,7 +195,7 @@ fn time(columns: &[(usize, String, Holds)], told: &Told) -> Result<(usize, Unit)
     if let Some((at, name, holds)) = named(wanted.unwrap_or(TIME)) {
         return match holds {
             Holds::Times(unit) => Ok((*at, *unit)),
-            _ => Err(wrong(&format!(
+            _ => Err(told_wrong(&format!(
                 "column {name:?} holds no timestamps: have it written as timestamps, or name \
                  another with --time"
             ))),
@@ -187,7 +208,7 @@ fn time(columns: &[(usize, String, Holds)], told: &Told) -> Result<(usize, Unit)
     match (times.next(), times.next()) {
         (Some((at, unit, _)), None) => Ok((at, unit)),
         (None, _) => Err(wrong("no column holds timestamps")),
-        (Some((_, _, one)), Some((_, _, other))) => Err(wrong(&format!(
+        (Some((_, _, one)), Some((_, _, other))) => Err(told_wrong(&format!(
             "columns {one:?} and {other:?} hold timestamps: say which with --time"
         ))),
     }
@@ -195,6 +216,10 @@ fn time(columns: &[(usize, String, Holds)], told: &Told) -> Result<(usize, Unit)
 
 fn wrong(reason: &str) -> Error {
     Error::Format(reason.to_owned())
+}
+
+fn told_wrong(reason: &str) -> Error {
+    Error::Told(reason.to_owned())
 }
 
 /// What a column holds, or why it cannot be read.

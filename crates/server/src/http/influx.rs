@@ -15,12 +15,11 @@ mod select;
 mod tokens;
 mod version3;
 
-pub(in crate::http) use buckets::refuse;
 pub(crate) use needs::may_ask;
 pub(in crate::http) use select::plan_for;
 pub(crate) use select::run_into;
 
-use super::routes::{Right, Route, Target};
+use super::routes::{self, Right, Route, Target};
 use super::{
     Call, Dialect, INFLUX_VERSION, Reply, ack, body, status_of, status_of_missing, status_of_wait,
     store,
@@ -159,6 +158,12 @@ fn take(
         rows_dropped: stored.rows_dropped,
     };
     Ok((write_answer(api, &outcome), stored.commit))
+}
+
+/// What is said where nothing is, or nothing for this method, in the form of the path's version.
+pub(in crate::http) fn no_route(path: &str, status: StatusCode, text: &str) -> Reply {
+    let api = routes::influx_api(path).unwrap_or(WriteApi::V2);
+    dress(error_answer(api, status.as_u16(), text))
 }
 
 pub(super) fn dress(answer: Answer) -> Reply {

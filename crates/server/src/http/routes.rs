@@ -5,6 +5,7 @@ use super::prometheus::Endpoint as Prometheus;
 use super::ticktock::Endpoint as TickTock;
 use foliot_access::Access;
 use foliot_model::edits;
+use foliot_proto_influx::WriteApi;
 use foliot_proto_opentsdb::{Endpoint, HttpRequest, route};
 
 /// What a request does, and so what whoever sends it must be allowed to.
@@ -561,8 +562,8 @@ pub(crate) enum NoRoute {
     Unknown,
     /// Something is there, but not for this method.
     Method(&'static [&'static str]),
-    /// Nothing is there, and it is a path of InfluxDB 2.
-    Influx2,
+    /// Nothing is there, and it is a path of InfluxDB 2 or 3.
+    Influx,
     /// Nothing is there, and it is a path of Foliot's own API.
     Foliot,
     /// OpenTSDB's door says why, as the body of its answer: there is no such path, or it may not be
@@ -610,9 +611,14 @@ fn is_values(path: &str) -> bool {
     rest.and_then(|rest| rest.strip_suffix("/values")).is_some_and(|name| !name.contains('/'))
 }
 
-/// Whether a path is of InfluxDB 2's API.
-pub(crate) fn is_influx_2(path: &str) -> bool {
-    path.strip_prefix("/api/v2").is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+/// Which API of InfluxDB a path is of, if it is of version 2 or 3.
+pub(crate) fn influx_api(path: &str) -> Option<WriteApi> {
+    let (api, rest) = match path.get(..7) {
+        Some("/api/v2") => (WriteApi::V2, path.get(7..)?),
+        Some("/api/v3") => (WriteApi::V3, path.get(7..)?),
+        _ => return None,
+    };
+    (rest.is_empty() || rest.starts_with('/')).then_some(api)
 }
 
 /// Finds what answers `method` at `path`.
@@ -648,8 +654,10 @@ pub(crate) fn find(method: &str, path: &str, query: &str) -> Result<&'static Rou
             if error.status == 404 && !is_api {
                 return Err(NoRoute::Unknown);
             }
-            if is_influx_2(trimmed) && !is_path_of_opentsdb(trimmed) {
-                return Err(NoRoute::Influx2);
+            match influx_api(trimmed) {
+                Some(WriteApi::V3) => return Err(NoRoute::Influx),
+                Some(_) if !is_path_of_opentsdb(trimmed) => return Err(NoRoute::Influx),
+                _ => {}
             }
             if super::foliot::is_path(trimmed) {
                 return Err(NoRoute::Foliot);

@@ -9,6 +9,9 @@ use foliot_model::Samples;
 use std::path::Path;
 
 const MAGIC: u32 = 0x16d1_16d1;
+
+/// The same, as it stands in a file.
+pub(super) const FIRST_BYTES: [u8; 4] = [0x16, 0xd1, 0x16, 0xd1];
 const VERSION: u8 = 1;
 const HEADER_BYTES: u64 = 5;
 const FOOTER_BYTES: u64 = 8;

@@ -52,7 +52,9 @@ pub(super) fn answer(shared: &Shared) -> Reply {
     if let (Some(store), Some(answer)) = (shared.store(), answer.as_object_mut()) {
         let stats = store.engine().stats();
         let troubles = store.engine().troubles();
-        let troubles: Vec<String> = troubles.iter().map(ToString::to_string).collect();
+        let of_store = troubles.iter().map(ToString::to_string);
+        let of_broker = shared.broker_trouble.lock().clone();
+        let troubles: Vec<String> = of_store.chain(of_broker).collect();
         answer.insert("troubles".to_owned(), json!(troubles));
         let left = |free: u64| shared.history.seconds_left(free);
         let described = describe(&stats, stats.disk_free_bytes.and_then(left));

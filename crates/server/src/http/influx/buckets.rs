@@ -35,7 +35,7 @@ pub(super) async fn answer(shared: &Arc<Shared>, route: &Route, call: Call) -> R
     influx_headers(respond(shared, route, call).await.unwrap_or_else(|reply| reply))
 }
 
-pub(in crate::http) fn refuse(status: StatusCode, message: &str) -> Reply {
+pub(super) fn refuse(status: StatusCode, message: &str) -> Reply {
     dress(error_answer(WriteApi::V2, status.as_u16(), message))
 }
 

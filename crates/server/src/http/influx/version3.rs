@@ -15,7 +15,7 @@ use foliot_proto_influx::encode::{Format, Shape, Style};
 use foliot_proto_influx::influxql::{Parameters, PolicyOptions, Statement, parse_duration};
 use foliot_proto_opentsdb::{Params, parse_once};
 use hyper::{HeaderMap, StatusCode, header};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::sync::Arc;
 
 const SQL: &str = "there is no SQL here yet: ask in InfluxQL, at \
@@ -136,7 +136,13 @@ async fn remove(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
     let request = request_of(&statement);
     let (who, caller) = (call.who.clone(), call.caller("influx v3"));
     let asked = Asked { shared: shared.clone(), request, caller, who, is_get: false };
-    carry_out(asked, vec![statement], Reading::default(), false).await
+    let reply = carry_out(asked, vec![statement], Reading::default(), false).await?;
+    // Where writes go that name no database there must be one.
+    let stays = reply.status == StatusCode::OK && store(shared)?.databases().get(name).is_some();
+    let said = json!({"message": format!(
+        "what was in {name} is gone; the database stays, since writes that name none go there"
+    )});
+    Ok(if stays { Reply::json(StatusCode::OK, said.to_string()) } else { reply })
 }
 
 /// A request of a statement that was not read from a text.
