@@ -263,7 +263,12 @@ impl Workspace {
                 let index = *key as u32 as usize;
                 let row = batch.rows().get(index)?;
                 let count = fields(batch, row);
-                Some((row, sids(&resolver, ids, *places.get(index)?, count)?, count))
+                let sids = match count {
+                    // The order says it all.
+                    1 => Sids::one((*key >> 32) as u32),
+                    _ => sids(&resolver, ids, *places.get(index)?, count)?,
+                };
+                Some((row, sids, count))
             })
         };
         frame.clear();
@@ -305,8 +310,9 @@ fn apply(
     let (first, is_run) = (sids.first(), sids.list().is_none());
     let mut index = 0;
     while let Some(rest) = cells.get(index..).filter(|rest| !rest.is_empty()) {
-        // Series of a row stand beside each other, and mostly all of them go on as before.
-        if is_run {
+        // Series of a row stand beside each other, and mostly all of them go on as before. Of one
+        // alone that is asked when it is appended.
+        if is_run && cells.len() > 1 {
             index += appender.append_regular(first + index as u32, row.time_ns, rest);
         }
         let (Some(cell), Some(sid)) = (cells.get(index), sids.get(index)) else { return };

@@ -35,6 +35,12 @@ impl<'a> Sids<'a> {
         Self { first, count, list: None }
     }
 
+    /// The id of a row of one field.
+    #[inline]
+    pub fn one(sid: u32) -> Self {
+        Self { first: sid, count: 1, list: None }
+    }
+
     /// The ids in `list`, recognised when they are consecutive.
     pub fn of(list: &'a [u32]) -> Self {
         let first = list.first().copied().unwrap_or_default();

@@ -136,7 +136,10 @@ pub struct WriteRequest<'a> {
     symbols: Vec<Span>,
     /// All labels stand in front, as senders write them.
     are_labels_plain: bool,
-    /// What was not decoded yet.
+    /// The labels of the first series, as far as each is nothing but labels and one sample, and no
+    /// more than one piece takes.
+    front: Vec<Span>,
+    /// What was not decoded yet, but for those.
     rest: Fields<'a>,
     /// A series of which a part was decoded.
     open: Option<Open<'a>>,
@@ -165,9 +168,14 @@ impl<'a> WriteRequest<'a> {
     /// # Errors
     /// When it is not a message of that version.
     pub fn parse(version: Version, bytes: &'a [u8]) -> Result<Self, Malformed> {
-        let rest = Fields::new(bytes, 0, bytes.len());
-        let (mut counts, mut symbols) = (Counts::default(), Vec::new());
-        let mut are_labels_plain = version == Version::V1;
+        let mut rest = Fields::new(bytes, 0, bytes.len());
+        let front = match version {
+            Version::V1 => plain_front(&mut rest),
+            Version::V2 => Vec::new(),
+        };
+        let known = front.len() as u64;
+        let mut counts = Counts { series: known, samples: known, ..Counts::default() };
+        let (mut are_labels_plain, mut symbols) = (version == Version::V1, Vec::new());
         let mut fields = rest;
         while let Some(field) = fields.next()? {
             if field.number == version.series() {
@@ -185,7 +193,7 @@ impl<'a> WriteRequest<'a> {
             return Err(Malformed("the first symbol must be the empty text".to_owned()));
         }
         let (open, series) = (None, 0);
-        Ok(Self { bytes, version, counts, symbols, are_labels_plain, rest, open, series })
+        Ok(Self { bytes, version, counts, symbols, are_labels_plain, front, rest, open, series })
     }
 
     /// What the request holds.
@@ -204,6 +212,7 @@ impl<'a> WriteRequest<'a> {
         let field = batch.push_scratch(|out| out.extend_from_slice(DEFAULT_FIELD.as_bytes()));
         let shape = batch.push_shape(&[field]);
         let mut room = Room { rows: PIECE_ROWS_MAX, bytes: PIECE_BYTES_MAX };
+        self.decode_front(shape, batch, rejects, &mut room);
         while room.is_left() {
             let open = match self.open.take() {
                 Some(open) => open,
@@ -234,6 +243,25 @@ impl<'a> WriteRequest<'a> {
             self.open = self.decode_series(open, (key, shape), out, &mut room);
         }
         true
+    }
+
+    /// Decodes the series in front.
+    fn decode_front(
+        &mut self,
+        shape: u32,
+        batch: &mut Batch<'_>,
+        rejects: &mut Vec<Reject>,
+        room: &mut Room,
+    ) {
+        for labels in std::mem::take(&mut self.front) {
+            self.series = self.series.saturating_add(1);
+            let behind = (labels.offset + labels.length) as usize;
+            // What was checked reads well again.
+            let Some(sample) = self.bytes.get(behind..).and_then(plain::sample) else { continue };
+            let of = (cell(sample.value), sample.time_ms);
+            push_sample(of, (labels, shape, self.series), batch, rejects);
+            room.rows = room.rows.saturating_sub(1);
+        }
     }
 
     /// Finds the labels of a series; nothing when they cannot be read, which is told.
@@ -414,7 +442,22 @@ impl<'a> WriteRequest<'a> {
     }
 }
 
+/// Walks over the series in front that are nothing but labels and one sample, as many as one piece
+/// takes, and returns where their labels lie.
+fn plain_front(fields: &mut Fields<'_>) -> Vec<Span> {
+    let mut front = Vec::new();
+    while front.len() < PIECE_ROWS_MAX
+        && let Some(series) = plain::series(fields.rest())
+    {
+        let start = fields.at() + series.before;
+        front.push(Span::new(start, start + series.labels));
+        fields.step_over(series.length);
+    }
+    front
+}
+
 /// Adds a row of one sample.
+#[inline]
 fn push_sample(
     (cell, time_ms): (Cell, i64),
     (key, shape, line): (Span, u32, u32),
@@ -555,12 +598,14 @@ fn read_exemplar(bytes: &[u8], field: &Field) -> Result<(f64, i64), Malformed> {
 }
 
 /// The time of a sample; nothing when it cannot be stored.
+#[inline]
 pub(crate) fn time_ns(time_ms: i64) -> Option<i64> {
     time_ms.checked_mul(NS_PER_MS).filter(|time_ns| TIME_NS.contains(time_ns))
 }
 
 /// Whole numbers, which most counters are, are kept as decimals: they take fewer bytes. All else,
 /// and so each NaN and -0.0, stays what it is bit for bit.
+#[inline]
 pub(crate) fn cell(value: f64) -> Cell {
     let whole = value as i64;
     let decimal = Cell::decimal(whole, 0);

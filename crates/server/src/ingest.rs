@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 /// Requests larger than this are worked on aside, each in its turn: decoding them takes longer than
 /// a loop should be held.
-const HEAVY_BYTES: usize = 512 << 10;
+pub(crate) const HEAVY_BYTES: usize = 512 << 10;
 
 /// Does `work` over a request of `bytes` bytes without holding up other connections.
 pub(crate) async fn heavy<T>(shared: &Shared, bytes: usize, work: impl FnOnce() -> T) -> T {

@@ -54,11 +54,11 @@ impl<'o> Writer<'o> {
         time_ns: i64,
         cells: &[Cell],
     ) {
-        let Some(first_cell) = cells.first() else { return };
+        let Some((first_cell, others)) = cells.split_first() else { return };
         let kind_scale = KindScale::new(first_cell.kind, first_cell.scale);
         let is_like_first =
             |cell: &Cell| (cell.kind, cell.scale) == (first_cell.kind, first_cell.scale);
-        let is_uniform = cells.iter().all(is_like_first);
+        let is_uniform = others.iter().all(is_like_first);
         let (first, list) = (sids.first(), sids.list());
         let count = cells.len() as u32;
         let mut flags = 0;

@@ -2,7 +2,7 @@
 //! of one byte. They are read without asking at each byte what it may be. Whatever is written in
 //! another way is left to [`crate::wire::Fields`].
 
-use super::SAMPLE;
+use super::{SAMPLE, Version};
 use crate::key::{LABEL, LABEL_NAME, LABEL_VALUE};
 
 /// The wire types of a field.
@@ -10,6 +10,7 @@ const VARINT: u8 = 0;
 const FIXED64: u8 = 1;
 const BYTES: u8 = 2;
 
+const SERIES_TAG: u8 = tag(Version::V1.series(), BYTES);
 const LABEL_TAG: u8 = tag(LABEL, BYTES);
 const NAME_TAG: u8 = tag(LABEL_NAME, BYTES);
 const LABEL_VALUE_TAG: u8 = tag(LABEL_VALUE, BYTES);
@@ -19,6 +20,37 @@ const TIME_TAG: u8 = tag(2, VARINT);
 
 const fn tag(number: u64, wire_type: u8) -> u8 {
     (number as u8) << 3 | wire_type
+}
+
+/// A series of labels and one sample, as nearly all are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Series {
+    /// Bytes before its labels: its own tag and length.
+    pub(super) before: usize,
+    /// Bytes of its labels, behind which the sample stands.
+    pub(super) labels: usize,
+    /// Bytes that its field takes.
+    pub(super) length: usize,
+}
+
+/// The series in front, of version 1.0, when it is of that form.
+#[inline]
+pub(super) fn series(bytes: &[u8]) -> Option<Series> {
+    let (own, before) = match bytes {
+        [SERIES_TAG, own @ 0..0x80, ..] => (usize::from(*own), 2),
+        [SERIES_TAG, low, high @ 0..0x80, ..] => {
+            (usize::from(*low & 0x7f) | usize::from(*high) << 7, 3)
+        }
+        _ => return None,
+    };
+    let length = before + own;
+    let series = bytes.get(before..length)?;
+    let labels = labels_length(series);
+    sample(series.get(labels..)?).filter(|sample| labels + sample.length == own).map(|_| Series {
+        before,
+        labels,
+        length,
+    })
 }
 
 /// How long the run of labels in front is: fields with a name, a value and no more.
@@ -52,27 +84,26 @@ pub(super) struct Sample {
     pub(super) length: usize,
 }
 
-/// The sample in front: a value of eight bytes, and a time of two to eight.
+/// Bytes of a sample's message: a tag, a value, a tag, and a time of six bytes.
+const SAMPLE_LENGTH: u8 = 16;
+
+/// The sample in front: a value of eight bytes, and a time of six, which is one from 1971 to 2109.
 #[inline]
 pub(super) fn sample(bytes: &[u8]) -> Option<Sample> {
-    let [SAMPLE_TAG, length, SAMPLE_VALUE_TAG, rest @ ..] = bytes else { return None };
+    const MARKS: u64 = 0x80_80_80_80_80_80;
+    const ALL_BUT_THE_LAST: u64 = 0x00_80_80_80_80_80;
+    let [SAMPLE_TAG, SAMPLE_LENGTH, SAMPLE_VALUE_TAG, rest @ ..] = bytes else { return None };
     let (value, rest) = rest.split_first_chunk::<8>()?;
-    let [TIME_TAG, rest @ ..] = rest else { return None };
-    // Both tags and the value.
-    let time_length = usize::from(*length).checked_sub(10).filter(|length| *length <= 8)?;
-    let (last, before) = rest.get(..time_length)?.split_last()?;
-    if before.is_empty() || *last >= 0x80 {
+    let [TIME_TAG, a, b, c, d, e, f, ..] = rest else { return None };
+    let time = u64::from_le_bytes([*a, *b, *c, *d, *e, *f, 0, 0]);
+    if time & MARKS != ALL_BUT_THE_LAST {
         return None;
     }
-    let mut time_ms = u64::from(*last);
-    for byte in before.iter().rev() {
-        if *byte < 0x80 {
-            return None;
-        }
-        time_ms = time_ms << 7 | u64::from(byte & 0x7f);
-    }
-    let (value, time_ms) = (f64::from_le_bytes(*value), time_ms as i64);
-    Some(Sample { value, time_ms, length: 2 + usize::from(*length) })
+    // Seven bits of each byte: pairs of bytes first, and then pairs of pairs.
+    let time = (time & 0x007f_007f_007f) | ((time & 0x7f00_7f00_7f00) >> 1);
+    let time = (time & 0x3fff) | ((time >> 2) & 0x0fff_c000) | ((time >> 4) & 0x3ff_f000_0000);
+    let length = 2 + usize::from(SAMPLE_LENGTH);
+    Some(Sample { value: f64::from_le_bytes(*value), time_ms: time as i64, length })
 }
 
 #[cfg(test)]
@@ -109,7 +140,7 @@ mod tests {
 
     #[test]
     fn samples_are_those_that_were_written() {
-        for time_ms in [128, 16_383, 1_700_000_000_123, (1 << 56) - 1] {
+        for time_ms in [1 << 35, 1_700_000_000_123, 0x2aa_aaaa_aaaa, (1 << 42) - 1] {
             for value in [0.0, -0.0, 1.5, f64::NAN, f64::INFINITY] {
                 let mut bytes = Vec::new();
                 push_number_sample(value, time_ms, &mut bytes);
@@ -122,14 +153,50 @@ mod tests {
             }
         }
         // Other times are left to whom knows more.
-        for time_ms in [0, 127, -1, 1 << 56] {
+        for time_ms in [0, 127, -1, (1 << 35) - 1, 1 << 42, 1 << 56] {
             let mut bytes = Vec::new();
             push_number_sample(1.0, time_ms, &mut bytes);
             assert_eq!(sample(&bytes), None, "{time_ms}");
         }
         let mut bytes = Vec::new();
-        push_number_sample(1.0, 300, &mut bytes);
-        bytes[12] = 0x7f;
+        push_number_sample(1.0, 1 << 41, &mut bytes);
+        bytes[14] = 0x7f;
         assert_eq!(sample(&bytes), None, "the time ends before the sample does");
+    }
+    #[test]
+    fn a_series_of_one_sample_is_known_by_its_form_only() {
+        let mut sample = Vec::new();
+        push_number_sample(1.5, 1_700_000_000_123, &mut sample);
+        let field = |parts: &[&[u8]]| {
+            let mut out = Vec::new();
+            crate::wire::push_bytes(1, &parts.concat(), &mut out);
+            out
+        };
+        let values = ["", "b", &"x".repeat(100)];
+        let lists: Vec<Vec<u8>> = (0..4)
+            .flat_map(|count| values.map(|value| vec![("name", value); count]))
+            .map(|pairs| pack_labels(pairs.into_iter()))
+            .collect();
+        for labels in &lists {
+            let whole = field(&[labels, &sample]);
+            let length = whole.len();
+            let before = length - labels.len() - sample.len();
+            let wanted = Some(Series { before, labels: labels.len(), length });
+            assert_eq!(series(&whole), wanted);
+            assert_eq!(series(&[&whole[..], b"\x0a\x00"].concat()), wanted);
+            (0..length).for_each(|cut| assert_eq!(series(&whole[..cut]), None));
+            for parts in [
+                &[&labels[..]][..],
+                &[&sample, &labels],
+                &[&labels, &sample, &sample],
+                &[&labels, &sample, b"\x1a\x00"],
+                &[&labels, b"\x1a\x00", &sample],
+            ] {
+                // Without labels, two of these are the plain form.
+                if parts.concat() != [&labels[..], &sample].concat() {
+                    assert_eq!(series(&field(parts)), None, "{parts:?}");
+                }
+            }
+        }
     }
 }

@@ -269,3 +269,104 @@ fn content_types_name_a_version() {
     assert_eq!(of("application/x-protobuf;proto=x"), None);
     assert_eq!(of("application/json"), None);
 }
+
+/// What a random request has and what must become of it: its bytes, its rows as (series, time,
+/// bits, labels), and the series of its refusals.
+type Drawn = (Vec<u8>, Vec<(u32, i64, u64, Vec<u8>)>, Vec<u32>);
+
+/// A request whose first `plain` series are labels and one sample, and whose others are mostly not.
+fn draw_request(plain: u64, draw: &mut dyn FnMut(u64) -> u64) -> Drawn {
+    let (mut bytes, mut rows, mut refused) = (Vec::new(), Vec::new(), Vec::new());
+    for line in 1..=plain as u32 + 8 {
+        let is_free = u64::from(line) > plain;
+        let mut one_label = |at: u64| {
+            // No UTF-8, and a length of two bytes, now and then.
+            let value = vec![b"x\xff"[draw(2) as usize]; [0, 1, 30, 200][draw(4) as usize]];
+            let name = format!("n{at}");
+            message(1, &[message(1, name.as_bytes()), message(2, &value)].concat())
+        };
+        let labels: Vec<_> = (0..u64::from(line) % 5).map(&mut one_label).collect();
+        let count = if is_free { draw(4) } else { 1 };
+        let mut samples = Vec::new();
+        for _ in 0..count {
+            let time_ms = match is_free.then(|| draw(6)) {
+                None | Some(0..3) => 1_700_000_000_000 + draw(1 << 20) as i64,
+                Some(3) => draw(400) as i64 - 200,
+                Some(4) => (1 << 42) + draw(9) as i64 - 4,
+                Some(_) => i64::MAX - draw(9) as i64,
+            };
+            let value = [1.0, -0.0, f64::NAN, 0.1, f64::from_bits(0x7ff0_0000_0000_0002)];
+            let value = value[draw(5) as usize];
+            samples.extend(sample(value, time_ms));
+            match time_ms.checked_mul(1_000_000) {
+                Some(time_ns) => rows.push((line, time_ns, value.to_bits(), labels.concat())),
+                None => refused.push(line),
+            }
+        }
+        let (first, others) = labels.split_at(labels.len().min(1));
+        let unknown = message(9, b"?");
+        let body = match is_free.then(|| draw(4)).unwrap_or_default() {
+            0 => [labels.concat(), samples],
+            1 => [samples, labels.concat()],
+            2 => [[first.concat(), samples].concat(), others.concat()],
+            _ => [labels.concat(), [samples, unknown].concat()],
+        };
+        bytes.extend(message(1, &body.concat()));
+        if is_free && draw(3) == 0 {
+            // Metadata.
+            bytes.extend(message(3, b"\x08\x01"));
+        }
+    }
+    (bytes, rows, refused)
+}
+
+#[test]
+fn series_of_any_form_become_what_they_say() {
+    let mut state = 11u64;
+    let mut draw = |below: u64| {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % below
+    };
+    for round in 0..400 {
+        let (bytes, wanted, refused) = draw_request(round % 7, &mut draw);
+        let mut request = WriteRequest::parse(Version::V1, &bytes).unwrap();
+        let mut batch = Batch::new(&bytes, 0, &KEY_SYNTAX, KeySecret(1), Default::default());
+        let mut rejects = Vec::new();
+        request.decode(&mut batch, (&mut rejects, &mut Exemplars::default()));
+        let row = |row: &foliot_model::Row| {
+            let bits = batch.cells(row, 1)[0].to_f64().to_bits();
+            assert_eq!(batch.hasher().key(b"", batch.slice(row.key_tail)), row.key_hash);
+            (row.line, row.time_ns, bits, batch.slice(row.key_tail).to_vec())
+        };
+        let found: Vec<_> = batch.rows().iter().map(row).collect();
+        assert_eq!(found, wanted, "round {round}");
+        assert_eq!(rejects.iter().map(|reject| reject.line).collect::<Vec<_>>(), refused);
+        let counts = request.counts();
+        let wanted = (round % 7 + 8, (wanted.len() + refused.len()) as u64);
+        assert_eq!((counts.series, counts.samples), wanted);
+    }
+}
+
+#[test]
+fn a_request_that_is_cut_is_none() {
+    let one = |value: &str, time_ms| {
+        message(1, &[label("__name__", "m"), label("a", value), sample(1.5, time_ms)].concat())
+    };
+    let series = [one("b", 1_700_000_000_000), one(&"c".repeat(99), 1 << 41), one("d", 7)];
+    let whole = series.concat();
+    let ends: Vec<usize> = (0..=3).map(|count| series[..count].concat().len()).collect();
+    for cut in 0..=whole.len() {
+        let parsed = WriteRequest::parse(Version::V1, &whole[..cut]);
+        assert_eq!(parsed.is_ok(), ends.contains(&cut), "{cut} of {}", whole.len());
+    }
+}
+
+#[test]
+fn plain_series_beyond_a_piece_are_in_the_next() {
+    let count = PIECE_ROWS_MAX + 3;
+    let one = message(1, &[label("__name__", "m"), sample(1.0, 1_700_000_000_000)].concat());
+    let (rows, rejects, pieces) = decode(Version::V1, &one.repeat(count)).unwrap();
+    assert_eq!((rows.len(), rejects.len(), pieces), (count, 0, 2));
+    assert!(rows.iter().zip(1..).all(|(row, line)| row.0 == line));
+}

@@ -3,6 +3,7 @@
 use crate::aside::aside;
 use crate::http::Asked;
 use crate::http::reply::Reply;
+use crate::ingest::HEAVY_BYTES;
 use crate::limits::Limit;
 use crate::shared::Shared;
 use flate2::write::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
@@ -263,6 +264,12 @@ fn encoding(headers: &HeaderMap) -> Result<Encoding, Reply> {
         }
     }
     Ok(found)
+}
+
+/// Whether a block of snappy says that it is unpacked before a change of threads would pay.
+fn is_brief(packed: &Bounded) -> bool {
+    let length = snap::raw::decompress_len(&packed.text.bytes);
+    length.is_ok_and(|length| length <= HEAVY_BYTES)
 }
 
 /// Unpacks a block of snappy into memory that was charged for all of it before it is taken.
@@ -530,6 +537,7 @@ impl Sink {
         let most = self.bounded().most;
         let finished = match self {
             Self::Plain(out) => Ok(out),
+            Self::Snappy(packed) if is_brief(&packed) => unpack_snappy(packed),
             Self::Snappy(packed) => aside(|| unpack_snappy(packed)),
             Self::Zstd(packed) => aside(|| unpack_zstd(packed)),
             Self::Gzip(decoder) => decoder.finish(),
