@@ -445,7 +445,7 @@ fn a_dry_run_judges_lines_as_the_store_does() {
     let scratch = Scratch::new();
     let (file, store) = (scratch.path().join("lines"), scratch.path().join("store"));
     let text =
-        "m,h=a v=1 1\nm v=acid 2\n# m v=x\nm,h=b v=3 x\nm,h v=4 4\nm v=\"a\nb\" 5\n,h=a v=6 6\n";
+        "m,h=a v=1 1\nm v=acid 2\n# m v=x\nm,h=b v=3 x\nm,h v=4 4\nm s=\"a\nb\" 5\n,h=a v=6 6\n";
     std::fs::write(&file, text).unwrap();
     let name = file.to_str().unwrap();
     let faults = |output: &Output| {

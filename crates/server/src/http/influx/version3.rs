@@ -137,10 +137,10 @@ async fn remove(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
     let (who, caller) = (call.who.clone(), call.caller("influx v3"));
     let asked = Asked { shared: shared.clone(), request, caller, who, is_get: false };
     let reply = carry_out(asked, vec![statement], Reading::default(), false).await?;
-    // Where writes go that name no database there must be one.
+    // The place of writes that name no database cannot go: it is empty, and is not listed.
     let stays = reply.status == StatusCode::OK && store(shared)?.databases().get(name).is_some();
     let said = json!({"message": format!(
-        "what was in {name} is gone; the database stays, since writes that name none go there"
+        "what was in {name} is gone; the next write that names no database makes it again"
     )});
     Ok(if stays { Reply::json(StatusCode::OK, said.to_string()) } else { reply })
 }
