@@ -16,8 +16,8 @@ const LEVEL: i32 = 1;
 const REPEATED_MIN: u32 = 6;
 
 thread_local! {
-    /// What unpacking needs, 160 kB, kept by each thread that ever unpacked: to make it takes a fifth as
-    /// long as a page. None where there was no memory for it.
+    /// What unpacking needs, 160 kB, kept by each thread that ever unpacked: to make it takes a
+    /// fifth as long as a page. None before the first page.
     static UNPACKER: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
 }
 
