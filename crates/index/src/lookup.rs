@@ -140,6 +140,15 @@ impl Lookup {
         Some(if code & IS_LIST == 0 { Run::Consecutive(code) } else { Run::List(code ^ IS_LIST) })
     }
 
+    /// Looks where a spelling would be. What is there means nothing by itself; but who looks at
+    /// several places before the first is needed waits once for all of them.
+    #[inline]
+    pub(crate) fn peek(&self, key_hash: u128, shape_hash: u128) -> u32 {
+        let (shard, tag) = split(key_hash, shape_hash);
+        let slot = self.shards.get(shard).and_then(|shard| shard.slots.get(shard.home(tag)));
+        slot.map_or(EMPTY, |slot| slot.code)
+    }
+
     #[inline]
     pub(crate) fn sids(&self, run: Run, count: u32) -> Sids<'_> {
         match run {

@@ -5,7 +5,7 @@ use crate::http::Asked;
 use crate::http::reply::Reply;
 use crate::ingest::HEAVY_BYTES;
 use crate::limits::Limit;
-use crate::shared::Shared;
+use crate::shared::{Shared, Spares};
 use flate2::write::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 use http_body_util::BodyExt;
 use hyper::StatusCode;
@@ -201,7 +201,7 @@ async fn read_as(
         sink.wait_for_room(piece.len()).await.map_err(|reply| refused(shared, reply))?;
         sink.write(&piece).map_err(|reply| refused(shared, reply))?;
     }
-    let text = sink.finish().map_err(|reply| refused(shared, reply))?;
+    let text = sink.finish(&shared.bytes).map_err(|reply| refused(shared, reply))?;
     shared.metrics.http_bytes_received.add(received);
     Ok(text)
 }
@@ -273,8 +273,9 @@ fn is_brief(packed: &Bounded) -> bool {
 }
 
 /// Unpacks a block of snappy into memory that was charged for all of it before it is taken.
-fn unpack_snappy(packed: Bounded) -> io::Result<Bounded> {
+fn unpack_snappy(packed: Bounded, spares: &Spares<Vec<u8>>) -> io::Result<Bounded> {
     let (mut out, packed) = (packed.beside(), packed.finish()?);
+    out.text.bytes = spares.take();
     let length = snap::raw::decompress_len(&packed.bytes)?;
     if length as u64 > out.most.bytes {
         return Err(io::ErrorKind::FileTooLarge.into());
@@ -285,6 +286,7 @@ fn unpack_snappy(packed: Bounded) -> io::Result<Bounded> {
     let Some(bytes) = out.reserve(length)? else { return Ok(out) };
     bytes.resize(length, 0);
     snap::raw::Decoder::new().decompress(&packed.bytes, bytes)?;
+    spares.give(packed.into_bytes());
     Ok(out)
 }
 
@@ -533,12 +535,14 @@ impl Sink {
         }
     }
 
-    fn finish(mut self) -> Result<Text, Reply> {
+    /// All of the body; `spares` has memory for a block that is unpacked, and gets that of what was
+    /// packed.
+    fn finish(mut self, spares: &Spares<Vec<u8>>) -> Result<Text, Reply> {
         let most = self.bounded().most;
         let finished = match self {
             Self::Plain(out) => Ok(out),
-            Self::Snappy(packed) if is_brief(&packed) => unpack_snappy(packed),
-            Self::Snappy(packed) => aside(|| unpack_snappy(packed)),
+            Self::Snappy(packed) if is_brief(&packed) => unpack_snappy(packed, spares),
+            Self::Snappy(packed) => aside(|| unpack_snappy(packed, spares)),
             Self::Zstd(packed) => aside(|| unpack_zstd(packed)),
             Self::Gzip(decoder) => decoder.finish(),
             Self::Zlib(decoder) => decoder.finish(),
@@ -578,7 +582,7 @@ mod tests {
         for byte in packed {
             sink.unpack(&[*byte]).map_err(|error| refusal(&error, most).status)?;
         }
-        sink.finish().map(Text::into_bytes).map_err(|reply| reply.status)
+        sink.finish(&Spares::default()).map(Text::into_bytes).map_err(|reply| reply.status)
     }
 
     #[test]
@@ -658,7 +662,12 @@ mod tests {
             let mut sink = Sink::new(Encoding::Gzip, bounded);
             let unpacked = sink.unpack(packed).map_err(|error| refusal(&error, most).status);
             let held = sink.bounded().text.bytes.capacity();
-            (unpacked.err().or_else(|| sink.finish().err().map(|reply| reply.status)), held)
+            (
+                unpacked
+                    .err()
+                    .or_else(|| sink.finish(&Spares::default()).err().map(|reply| reply.status)),
+                held,
+            )
         };
         // It gave back what it had before it was over, and waited for nothing.
         assert_eq!(told(&bomb(64 << 20)), (Some(StatusCode::PAYLOAD_TOO_LARGE), 0));
