@@ -187,10 +187,10 @@ mod tests {
             (0..length).for_each(|cut| assert_eq!(series(&whole[..cut]), None));
             for parts in [
                 &[&labels[..]][..],
-                &[&sample, &labels],
-                &[&labels, &sample, &sample],
-                &[&labels, &sample, b"\x1a\x00"],
-                &[&labels, b"\x1a\x00", &sample],
+                &[&sample, labels],
+                &[labels, &sample, &sample],
+                &[labels, &sample, b"\x1a\x00"],
+                &[labels, b"\x1a\x00", &sample],
             ] {
                 // Without labels, two of these are the plain form.
                 if parts.concat() != [&labels[..], &sample].concat() {

@@ -305,7 +305,8 @@ fn draw_request(plain: u64, draw: &mut dyn FnMut(u64) -> u64) -> Drawn {
         }
         let (first, others) = labels.split_at(labels.len().min(1));
         let unknown = message(9, b"?");
-        let body = match is_free.then(|| draw(4)).unwrap_or_default() {
+        let form = if is_free { draw(4) } else { 0 };
+        let body = match form {
             0 => [labels.concat(), samples],
             1 => [samples, labels.concat()],
             2 => [[first.concat(), samples].concat(), others.concat()],

@@ -654,10 +654,8 @@ pub(crate) fn find(method: &str, path: &str, query: &str) -> Result<&'static Rou
             if error.status == 404 && !is_api {
                 return Err(NoRoute::Unknown);
             }
-            match influx_api(trimmed) {
-                Some(WriteApi::V3) => return Err(NoRoute::Influx),
-                Some(_) if !is_path_of_opentsdb(trimmed) => return Err(NoRoute::Influx),
-                _ => {}
+            if influx_api(trimmed).is_some() && !is_path_of_opentsdb(trimmed) {
+                return Err(NoRoute::Influx);
             }
             if super::foliot::is_path(trimmed) {
                 return Err(NoRoute::Foliot);
@@ -678,7 +676,7 @@ pub(crate) fn find(method: &str, path: &str, query: &str) -> Result<&'static Rou
 
 /// Whether a path of a version of the API that OpenTSDB has not is one of those that it has.
 fn is_path_of_opentsdb(path: &str) -> bool {
-    let path = path.replacen("/v2", "", 1);
+    let path = path.replacen("/v2", "", 1).replacen("/v3", "", 1);
     let asked = HttpRequest { method: "GET", path: &path, query: "", body: b"" };
     route(&asked).err().is_none_or(|error| error.status != 404)
 }
