@@ -76,9 +76,6 @@ fn type_in(prelude: &str, blocks: &[&Block]) -> (bool, String) {
     let real = std::env::var_os("DOCUMENTS_CURL");
     let curl = real.map_or_else(|| std::env::current_exe().unwrap(), Into::into);
     symlink(curl, bin.join(curl::NAME)).unwrap();
-    // A server that was just started may not listen yet; a reader types more slowly.
-    std::fs::write(work.join(".curlrc"), "retry = 60\nretry-connrefused\nretry-delay = 1\n")
-        .unwrap();
     symlink(root().join("deploy"), work.join("deploy")).unwrap();
 
     let mut script = String::from("set -euo pipefail\nexec 2>&1\n") + prelude;
