@@ -1,7 +1,10 @@
 //! `foliot import` and `foliot export`: opens what is needed, tells how far it is, and sums up.
 
+mod arguments;
+
+pub(crate) use arguments::{Move, export_command, import_command, read};
+
 use crate::USAGE;
-use crate::arguments::Move;
 use crate::offline::need_store;
 use crate::output::{Output, note, print};
 use crate::progress::{self, REPORT_INTERVAL, bytes_in, pace, told};

@@ -18,6 +18,7 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::path::Path;
 use std::sync::Arc;
+use std::thread;
 
 /// Rows that are held of each column.
 const ROWS: usize = 8 << 10;
@@ -74,12 +75,19 @@ pub fn import(file: &File, import: &mut Import<'_>) -> Result<(), Error> {
 }
 
 /// The format's library holds some damages of a file for mistakes of its own and panics. Whoever
-/// brings a file in hears of the damage, and not where the library found it.
+/// brings a file in hears of the damage, and not where the library found it; other threads' panics
+/// are told as ever.
 fn guarded<T>(name: &str, read: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
-    let hook = take_hook();
-    set_hook(Box::new(|_| {}));
+    let here = thread::current().id();
+    let hook = Arc::new(take_hook());
+    let of_others = hook.clone();
+    set_hook(Box::new(move |panic| {
+        if thread::current().id() != here {
+            of_others(panic);
+        }
+    }));
     let outcome = catch_unwind(AssertUnwindSafe(read));
-    set_hook(hook);
+    set_hook(Box::new(move |panic| hook(panic)));
     outcome.unwrap_or_else(|_| Err(Error::Format(format!("{name} is damaged"))))
 }
 
