@@ -15,7 +15,7 @@
 //! let values = BlockValues { kinds, scales, bits: &[215, 217, 216], bytes: &[] };
 //! let mut bytes = Vec::new();
 //! let summary = encode_values(&values, &mut Scratch::default(), &mut bytes);
-//! assert_eq!(summary.max, 21.7);
+//! assert_eq!(summary.max(), 21.7);
 //!
 //! let mut decoded = Decoded::default();
 //! decode_values(&bytes, 3, &mut decoded)?;

@@ -8,32 +8,27 @@ use crate::varint::{self, get_i64, put_i64};
 
 /// Figures of a block's values, taken as 64-bit floats; booleans count as 0 and 1.
 ///
-/// `min`, `max`, `first` and `last` are values of the block, exact for floats, booleans and whole
-/// numbers up to 2^53, else rounded to the nearest float. For decimals, whole numbers and booleans
-/// `sum` and `increase` are summed without error and rounded once or twice at the end, at most
-/// 2^-52 relative; for other floats, and blocks that mix the two, they carry a compensated sum's
-/// rounding.
+/// [`Summary::min`], [`Summary::max`], [`Summary::first`] and [`Summary::last`] are values of the
+/// block, exact for floats, booleans and whole numbers up to 2^53, else rounded to the nearest
+/// float. For decimals, whole numbers and booleans [`Summary::sum`] and [`Summary::increase`] are
+/// summed without error and rounded once or twice at the end, at most 2^-52 relative; for other
+/// floats, and blocks that mix the two, they carry a compensated sum's rounding.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
     /// The kinds present: bit `k` for kind `k`.
     pub kinds: u8,
-    /// Whether every value is a number, finite or NaN. If not, the figures below mean nothing.
+    /// Whether every value is a number, finite or NaN. If not, the figures mean nothing.
     pub numeric: bool,
     /// Whether a value is NaN. Such values count for `first` and `last` only.
     pub has_nan: bool,
-    /// The smallest value; NaN if there is none.
-    pub min: f64,
-    /// The largest value; NaN if there is none.
-    pub max: f64,
-    /// The sum of all values.
-    pub sum: f64,
-    /// The value of the first sample.
-    pub first: f64,
-    /// The value of the last sample.
-    pub last: f64,
-    /// The sum of all steps, where a fall is a restart from zero and adds the new value.
-    pub increase: f64,
-    exact: Option<Exact>,
+    figures: Figures,
+}
+
+/// The figures as they were found.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Figures {
+    Exact(Exact),
+    Floats(Floats),
 }
 
 /// What the values of a block come to as decimals of one scale, without error.
@@ -47,7 +42,7 @@ pub struct DecimalSum {
     pub most: u64,
 }
 
-/// The figures as decimals of one scale.
+/// The figures as decimals of one scale, which a float can have.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Exact {
     scale: u8,
@@ -57,6 +52,17 @@ struct Exact {
     first: i64,
     last: i64,
     increase: i64,
+}
+
+/// The figures as floats.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Floats {
+    min: f64,
+    max: f64,
+    sum: f64,
+    first: f64,
+    last: f64,
+    increase: f64,
 }
 
 /// Figures of a summary.
@@ -70,18 +76,11 @@ const FLOATS: u8 = 0xff;
 impl Default for Summary {
     /// The summary of no values.
     fn default() -> Self {
-        Self {
-            kinds: 0,
-            numeric: true,
-            has_nan: false,
-            min: f64::NAN,
-            max: f64::NAN,
-            sum: 0.0,
-            first: f64::NAN,
-            last: f64::NAN,
-            increase: 0.0,
-            exact: None,
-        }
+        let none = f64::NAN;
+        let figures =
+            Floats { min: none, max: none, sum: 0.0, first: none, last: none, increase: 0.0 };
+        let figures = Figures::Floats(figures);
+        Self { kinds: 0, numeric: true, has_nan: false, figures }
     }
 }
 
@@ -93,12 +92,9 @@ impl Summary {
         if !self.numeric {
             return;
         }
-        if let Some(exact) = self.exact {
-            return exact.encode(out);
-        }
-        out.push(FLOATS);
-        for figure in [self.min, self.max, self.sum, self.first, self.last, self.increase] {
-            out.extend_from_slice(&figure.to_bits().to_le_bytes());
+        match &self.figures {
+            Figures::Exact(exact) => exact.encode(out),
+            Figures::Floats(floats) => floats.encode(out),
         }
     }
 
@@ -119,22 +115,11 @@ impl Summary {
             return Ok(base);
         }
         let form = *bytes.split_off_first().ok_or(SHORT)?;
-        if form != FLOATS {
-            return base.with(Exact::decode(form, bytes)?);
-        }
-        let mut figure = || {
-            let bits = bytes.split_off(..8).ok_or(SHORT)?;
-            Ok(f64::from_bits(u64::from_le_bytes(bits.try_into().map_err(|_| SHORT)?)))
+        let figures = match form {
+            FLOATS => Figures::Floats(Floats::decode(bytes).ok_or(SHORT)?),
+            scale => Figures::Exact(Exact::decode(scale, bytes)?),
         };
-        Ok(Self {
-            min: figure()?,
-            max: figure()?,
-            sum: figure()?,
-            first: figure()?,
-            last: figure()?,
-            increase: figure()?,
-            ..base
-        })
+        Ok(Self { figures, ..base })
     }
 
     /// Passes over a summary at the front of `bytes`.
@@ -155,9 +140,53 @@ impl Summary {
         bytes.split_off(..len).map(|_| ()).ok_or(SHORT)
     }
 
+    /// The smallest value; NaN if there is none.
+    #[inline]
+    pub fn min(&self) -> f64 {
+        self.figure(|exact| exact.min, |floats| floats.min)
+    }
+
+    /// The largest value; NaN if there is none.
+    #[inline]
+    pub fn max(&self) -> f64 {
+        self.figure(|exact| exact.max, |floats| floats.max)
+    }
+
+    /// The sum of all values.
+    #[inline]
+    pub fn sum(&self) -> f64 {
+        self.figure(|exact| exact.sum, |floats| floats.sum)
+    }
+
+    /// The value of the first sample.
+    #[inline]
+    pub fn first(&self) -> f64 {
+        self.figure(|exact| exact.first, |floats| floats.first)
+    }
+
+    /// The value of the last sample.
+    #[inline]
+    pub fn last(&self) -> f64 {
+        self.figure(|exact| exact.last, |floats| floats.last)
+    }
+
+    /// The sum of all steps, where a fall is a restart from zero and adds the new value.
+    #[inline]
+    pub fn increase(&self) -> f64 {
+        self.figure(|exact| exact.increase, |floats| floats.increase)
+    }
+
+    #[inline]
+    fn figure(&self, exact: impl Fn(&Exact) -> i64, floats: impl Fn(&Floats) -> f64) -> f64 {
+        match &self.figures {
+            Figures::Exact(all) => to_float(exact(all), all.scale).unwrap_or(f64::NAN),
+            Figures::Floats(all) => floats(all),
+        }
+    }
+
     /// What the values come to without error, if all are decimals, whole numbers or booleans.
     pub fn decimal_sum(&self) -> Option<DecimalSum> {
-        let Exact { scale, min, max, sum, .. } = self.exact?;
+        let Figures::Exact(Exact { scale, min, max, sum, .. }) = self.figures else { return None };
         let most = min.unsigned_abs().max(max.unsigned_abs());
         Some(DecimalSum { sum, scale, most })
     }
@@ -180,25 +209,11 @@ impl Summary {
         }
         let decimal = numbers.domain != FLOAT_BITS && numbers.exceptions.is_empty();
         if decimal && let Some(exact) = Exact::of(numbers, narrow) {
-            return base.with(exact).unwrap_or(base);
+            return Self { figures: Figures::Exact(exact), ..base };
         }
         floats.clear();
         floats.extend((0..values.bits.len()).filter_map(|place| float_at(values, place)));
         Self::of_floats(base, floats)
-    }
-
-    fn with(self, exact: Exact) -> Result<Self, CodecError> {
-        let float = |decimal| to_float(decimal, exact.scale).ok_or(CodecError::Invalid("scale"));
-        Ok(Self {
-            min: float(exact.min)?,
-            max: float(exact.max)?,
-            sum: float(exact.sum)?,
-            first: float(exact.first)?,
-            last: float(exact.last)?,
-            increase: float(exact.increase)?,
-            exact: Some(exact),
-            ..self
-        })
     }
 
     /// Takes NaN out of `floats`.
@@ -222,17 +237,40 @@ impl Summary {
         for (before, after) in floats.iter().zip(floats.get(1..).unwrap_or_default()) {
             increase.add(if after >= before { after - before } else { *after });
         }
-        Self {
-            numeric,
-            has_nan,
+        let figures = Floats {
             min,
             max,
             sum: sum.total(),
             first: first.unwrap_or(f64::NAN),
             last: last.unwrap_or(f64::NAN),
             increase: increase.total(),
-            ..base
+        };
+        Self { numeric, has_nan, figures: Figures::Floats(figures), ..base }
+    }
+}
+
+impl Floats {
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.push(FLOATS);
+        for figure in [self.min, self.max, self.sum, self.first, self.last, self.increase] {
+            out.extend_from_slice(&figure.to_bits().to_le_bytes());
         }
+    }
+
+    fn decode(bytes: &mut &[u8]) -> Option<Self> {
+        let mut figure = || {
+            let (bits, rest) = bytes.split_first_chunk()?;
+            *bytes = rest;
+            Some(f64::from_le_bytes(*bits))
+        };
+        Some(Self {
+            min: figure()?,
+            max: figure()?,
+            sum: figure()?,
+            first: figure()?,
+            last: figure()?,
+            increase: figure()?,
+        })
     }
 }
 
@@ -241,9 +279,9 @@ impl Exact {
     fn of(numbers: &Numbers, narrow: &Narrow) -> Option<Self> {
         let values = numbers.values.as_slice();
         let (first, last) = (*values.first()?, *values.last()?);
-        let Figures { min, max, sum, falls_from, .. } = match narrow.get() {
-            Some((first, offsets)) => Figures::of(offsets).moved(first, values.len() as i64),
-            None => Figures::of(values),
+        let Walk { min, max, sum, falls_from, .. } = match narrow.get() {
+            Some((first, offsets)) => Walk::of(offsets).moved(first, values.len() as i64),
+            None => Walk::of(values),
         };
         // What is above the signed range looks negative here.
         if numbers.domain == kind::UNSIGNED && min < 0 {
@@ -253,6 +291,7 @@ impl Exact {
         if min.unsigned_abs().max(max.unsigned_abs()) > 1 << 52 {
             return None;
         }
+        to_float(0, numbers.scale)?;
         // All steps together lead from first to last; each fall left its height out.
         let increase = last - first + falls_from;
         Some(Self { scale: numbers.scale, min, max, sum, first, last, increase })
@@ -266,6 +305,7 @@ impl Exact {
     }
 
     fn decode(scale: u8, bytes: &mut &[u8]) -> Result<Self, CodecError> {
+        to_float(0, scale).ok_or(CodecError::Invalid("scale"))?;
         let min = get_i64(bytes)?;
         let sum = get_i64(bytes)?;
         let increase = get_i64(bytes)?;
@@ -278,7 +318,7 @@ impl Exact {
 const PART: usize = 16;
 
 /// What one walk over the values finds.
-struct Figures {
+struct Walk {
     min: i64,
     max: i64,
     sum: i64,
@@ -287,21 +327,21 @@ struct Figures {
     falls: i64,
 }
 
-impl Figures {
+impl Walk {
     fn of<T: Lane>(values: &[T]) -> Self {
         let first = values.first().copied().unwrap_or_default().into();
-        let mut figures = Self { min: first, max: first, sum: 0, falls_from: 0, falls: 0 };
+        let mut walk = Self { min: first, max: first, sum: 0, falls_from: 0, falls: 0 };
         let (parts, rest) = values.as_chunks::<PART>();
-        parts.iter().for_each(|part| figures.add(part));
-        figures.add(rest);
+        parts.iter().for_each(|part| walk.add(part));
+        walk.add(rest);
         let (before, after) = (values, values.get(1..).unwrap_or_default());
         let (befores, rest) = before.as_chunks::<PART>();
         let (afters, after_rest) = after.as_chunks::<PART>();
-        befores.iter().zip(afters).for_each(|(before, after)| figures.add_falls(before, after));
+        befores.iter().zip(afters).for_each(|(before, after)| walk.add_falls(before, after));
         // The last value has no successor, so there may be one more part of those before.
         let rest = before.get(afters.len() * PART..).unwrap_or(rest);
-        figures.add_falls(rest, after_rest);
-        figures
+        walk.add_falls(rest, after_rest);
+        walk
     }
 
     #[inline(always)]

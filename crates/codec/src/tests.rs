@@ -176,11 +176,11 @@ fn check_summary(outputs: &[Output], summary: &Summary) {
     let (first, last) = (floats[0], floats[floats.len() - 1]);
     for summary in [summary, &back] {
         let same = |a: f64, b: f64| a == b || (a.is_nan() && b.is_nan());
-        assert!(same(summary.min, min) && same(summary.max, max), "{summary:?}");
-        assert!(same(summary.first, first) && same(summary.last, last), "{summary:?}");
+        assert!(same(summary.min(), min) && same(summary.max(), max), "{summary:?}");
+        assert!(same(summary.first(), first) && same(summary.last(), last), "{summary:?}");
         if sizes < 1e300 {
-            assert!((summary.sum - sum).abs() <= 1e-12 * sizes, "{summary:?} {sum}");
-            assert!((summary.increase - increase).abs() <= 3e-12 * sizes, "{summary:?}");
+            assert!((summary.sum() - sum).abs() <= 1e-12 * sizes, "{summary:?} {sum}");
+            assert!((summary.increase() - increase).abs() <= 3e-12 * sizes, "{summary:?}");
         }
     }
 }

@@ -346,9 +346,9 @@ fn is_summary(summary: &Summary, samples: &Samples) -> bool {
     let sum: f64 = real().sum();
     let ends = [numbers.first(), numbers.last()].map(|end| end.copied().unwrap_or(f64::NAN));
     summary.has_nan == numbers.iter().any(|number| number.is_nan())
-        && is_same(summary.min, fold(f64::min))
-        && is_same(summary.max, fold(f64::max))
-        && is_same(summary.first, ends[0])
-        && is_same(summary.last, ends[1])
-        && (!size.is_finite() || (summary.sum - sum).abs() <= size * 1e-9)
+        && is_same(summary.min(), fold(f64::min))
+        && is_same(summary.max(), fold(f64::max))
+        && is_same(summary.first(), ends[0])
+        && is_same(summary.last(), ends[1])
+        && (!size.is_finite() || (summary.sum() - sum).abs() <= size * 1e-9)
 }

@@ -32,9 +32,10 @@ const MERGED_BY_STRETCHES_MAX: usize = 8;
 const PARTS_READ_MAX: u8 = 4;
 
 enum Source {
-    Part(Arc<Part>, BlockPlace),
+    /// A block of the part at a seat.
+    Part(usize, BlockPlace),
     /// A block some of whose samples were deleted: those in these ranges.
-    Masked(Arc<Part>, BlockPlace, Box<[TimeRange]>),
+    Masked(usize, BlockPlace, Box<[TimeRange]>),
     Sealed(Arc<Block>),
     /// An open stream that was not read.
     Steady(Steady),
@@ -49,6 +50,12 @@ struct Piece {
     /// How often a part of it was read.
     parts_read: u8,
     source: Source,
+}
+
+/// A part, and where the scan stands in it.
+struct Seated {
+    part: Arc<Part>,
+    seat: Seat,
 }
 
 /// A block that was not read.
@@ -80,9 +87,10 @@ pub struct Scan {
     decoder: Decoder,
     buffer: Vec<u8>,
     places: Vec<BlockPlace>,
-    /// Where the scan stands in parts, in the order in which they were added for the series before,
-    /// which most often has the same, and how many were added for this one.
-    seats: Vec<Seat>,
+    /// Parts in the order in which they were added for the series before, which most often has the
+    /// same, and how many were added for this one. Pieces name them by their numbers: threads that
+    /// counted each other's references block by block would wait for one another.
+    seats: Vec<Seated>,
     seated: usize,
     samples: Samples,
     reads: OwnReads,
@@ -150,36 +158,38 @@ impl Scan {
         let masks = masks.iter().filter(|(before, _)| part.entry.number < *before);
         let mut places = std::mem::take(&mut self.places);
         let sought = Sought { sid, range: self.range, is_last: false };
+        let at = self.seated;
         let found = self.find(part, sought, &mut places);
         for place in places.drain(..) {
             let hidden = masks.clone().map(|(_, range)| *range);
             let hidden = hidden.filter(|range| range.overlaps(&place.range));
             let hidden: Box<[TimeRange]> = hidden.collect();
             if hidden.is_empty() {
-                self.push(place.range, Source::Part(part.clone(), place));
+                self.push(place.range, Source::Part(at, place));
             } else if !hidden.iter().any(|range| range.covers(&place.range)) {
-                self.push(place.range, Source::Masked(part.clone(), place, hidden));
+                self.push(place.range, Source::Masked(at, place, hidden));
             }
         }
         self.places = places;
         found
     }
 
-    /// Looks blocks up in a part, from where the series before lay.
+    /// Takes a part's seat and looks blocks up in it, from where the series before lay.
     fn find(
         &mut self,
-        part: &Part,
+        part: &Arc<Part>,
         sought: Sought,
         places: &mut Vec<BlockPlace>,
     ) -> Result<(), Error> {
-        let mut seat = self.seats.get(self.seated).copied().unwrap_or_default();
-        let found = part.find(sought, &mut seat, &mut self.buffer, places);
-        match self.seats.get_mut(self.seated) {
-            Some(kept) => *kept = seat,
-            None => self.seats.push(seat),
+        let is_seated = |seated: &Seated| Arc::ptr_eq(&seated.part, part);
+        if !self.seats.get(self.seated).is_some_and(is_seated) {
+            self.seats.truncate(self.seated);
+            self.seats.push(Seated { part: part.clone(), seat: Seat::default() });
         }
+        let seated = self.seats.get_mut(self.seated);
         self.seated += 1;
-        found
+        let Some(Seated { seat, .. }) = seated else { return Ok(()) };
+        part.find(sought, seat, &mut self.buffer, places)
     }
 
     /// Puts the last sample of the parts of a series in `range` in place of what `out` holds, if
@@ -430,8 +440,9 @@ impl Scan {
             };
             let range = self.up_to(&piece, until_ns);
             match &piece.source {
-                Source::Part(part, place) => {
-                    let Self { buffer, reads, .. } = self;
+                Source::Part(at, place) => {
+                    let Self { seats, buffer, reads, .. } = self;
+                    let part = part_at(seats, *at)?;
                     reads.paged(|| part.read_run(place, range, buffer, run))?;
                     self.put_back(piece, until_ns);
                 }
@@ -487,14 +498,16 @@ impl Scan {
         range: TimeRange,
         out: &mut Samples,
     ) -> Result<(), Error> {
-        let Self { decoder, buffer, reads, .. } = self;
+        let Self { seats, decoder, buffer, reads, .. } = self;
+        let mut of_part = |at: usize, place: &BlockPlace, out: &mut Samples| {
+            let part = part_at(seats, at)?;
+            reads.paged(|| part.read(place, range, decoder, buffer, out))
+        };
         match source {
-            Source::Part(part, place) => {
-                reads.paged(|| part.read(place, range, decoder, buffer, out))
-            }
-            Source::Masked(part, place, hidden) => {
+            Source::Part(at, place) => of_part(*at, place, out),
+            Source::Masked(at, place, hidden) => {
                 let mut all = Samples::default();
-                reads.paged(|| part.read(place, range, decoder, buffer, &mut all))?;
+                of_part(*at, place, &mut all)?;
                 append_visible(&all, hidden, out);
                 Ok(())
             }
@@ -578,6 +591,11 @@ impl Scan {
     }
 }
 
+fn part_at(seats: &[Seated], at: usize) -> Result<&Part, Error> {
+    let seated = seats.get(at).map(|seated| &*seated.part);
+    seated.ok_or_else(|| Error::Invalid("a block of a part that was not asked".to_owned()))
+}
+
 impl Piece {
     fn is_worn(&self) -> bool {
         self.parts_read >= PARTS_READ_MAX
@@ -609,7 +627,7 @@ pub fn last_value(summary: &Summary) -> Option<Value<'static>> {
     if !summary.numeric || summary.has_nan || summary.kinds.count_ones() != 1 {
         return None;
     }
-    let last = summary.last;
+    let last = summary.last();
     let whole = || Some(last).filter(|last| last.abs() < EXACT_MAX);
     match Kind::from_code(summary.kinds.trailing_zeros() as u8)? {
         Kind::Float => Some(Value::Float(last)),

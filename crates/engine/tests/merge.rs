@@ -234,9 +234,9 @@ fn summaries_of_final_blocks_are_rollups() {
             let values = (first..first + i64::from(count)).map(|step| step % 91);
             let tenths: i64 = values.clone().sum();
             let is_near = |a: f64, b: i64| (a - b as f64 / 10.0).abs() <= a.abs() * 1e-12;
-            assert!(is_near(block.summary.sum, tenths));
-            assert!(is_near(block.summary.max, values.clone().max().unwrap()));
-            assert!(is_near(block.summary.first, first % 91));
+            assert!(is_near(block.summary.sum(), tenths));
+            assert!(is_near(block.summary.max(), values.clone().max().unwrap()));
+            assert!(is_near(block.summary.first(), first % 91));
             first += i64::from(count);
             scan.skip();
         }

@@ -123,12 +123,12 @@ impl Acc {
             State::Sum(sum) | State::Mean(sum) => {
                 summary.decimal_sum().iter().for_each(|decimals| sum.add_decimals(decimals));
             }
-            State::Min(least) => *least = least.min(summary.min),
-            State::Max(most) => *most = most.max(summary.max),
-            State::First(first) => *first = first.or(Some(summary.first)),
-            State::Last(last) => *last = Some(summary.last),
+            State::Min(least) => *least = least.min(summary.min()),
+            State::Max(most) => *most = most.max(summary.max()),
+            State::First(first) => *first = first.or(Some(summary.first())),
+            State::Last(last) => *last = Some(summary.last()),
             State::Difference { first, last } => {
-                difference(first, last, &[summary.first, summary.last]);
+                difference(first, last, &[summary.first(), summary.last()]);
             }
             _ => {}
         }

@@ -51,12 +51,12 @@ impl Rollup {
         Self {
             count: count.into(),
             is_finite: block.numeric && !block.has_nan,
-            min: block.min,
-            max: block.max,
-            sum: block.sum,
-            first: block.first,
-            last: block.last,
-            increase: block.increase,
+            min: block.min(),
+            max: block.max(),
+            sum: block.sum(),
+            first: block.first(),
+            last: block.last(),
+            increase: block.increase(),
             magnitude: 0.0,
         }
     }

@@ -189,7 +189,7 @@ impl Tally {
                 }
                 (_, Kind::Float) => summary.kinds == 1,
                 (_, Kind::Integer) => {
-                    let figures = [summary.sum, summary.min, summary.max];
+                    let figures = [summary.sum(), summary.min(), summary.max()];
                     summary.kinds == 2 && figures.into_iter().all(is_small)
                 }
                 _ => false,
@@ -213,10 +213,10 @@ impl Tally {
                 return total.add_block(summary, kind);
             }
             Self::Choice { choice, .. } => match choice {
-                Choice::Smallest => (range.start_ns, summary.min),
-                Choice::Largest => (range.start_ns, summary.max),
-                Choice::Earliest => (range.start_ns, summary.first),
-                Choice::Latest => (range.end_ns, summary.last),
+                Choice::Smallest => (range.start_ns, summary.min()),
+                Choice::Largest => (range.start_ns, summary.max()),
+                Choice::Earliest => (range.start_ns, summary.first()),
+                Choice::Latest => (range.end_ns, summary.last()),
             },
         };
         let item = match kind {

@@ -55,7 +55,7 @@ impl Total {
                 self.floats.get_or_insert_default().add_decimals(&decimals);
             }
             _ => {
-                self.add(&Item::Integer(summary.sum as i64));
+                self.add(&Item::Integer(summary.sum() as i64));
             }
         }
     }

@@ -65,15 +65,15 @@ impl Comparison {
         let are_told = summary.numeric
             && !summary.has_nan
             && summary.kinds == 1 << self.kind as u8
-            && is_exact(summary.min)
-            && is_exact(summary.max);
+            && is_exact(summary.min())
+            && is_exact(summary.max());
         !are_told
             || match self.operator {
-                Operator::Greater => summary.max > self.bound,
-                Operator::GreaterOrEqual => summary.max >= self.bound,
-                Operator::Less => summary.min < self.bound,
-                Operator::LessOrEqual => summary.min <= self.bound,
-                _ => summary.min <= self.bound && self.bound <= summary.max,
+                Operator::Greater => summary.max() > self.bound,
+                Operator::GreaterOrEqual => summary.max() >= self.bound,
+                Operator::Less => summary.min() < self.bound,
+                Operator::LessOrEqual => summary.min() <= self.bound,
+                _ => summary.min() <= self.bound && self.bound <= summary.max(),
             }
     }
 
