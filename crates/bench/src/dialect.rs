@@ -11,7 +11,7 @@ use crate::http::{Client, Reply};
 use crate::oracle::Oracle;
 use crate::postgres::Session;
 use crate::profile::Table;
-use crate::question::{Answer, Ask, Bins, Function, Question, Sources, Trucks};
+use crate::question::{Answer, Ask, Bins, Function, Question, Sources, Trucks, compare};
 use crate::random::{Draws, Purpose};
 
 pub(crate) mod influxql;
@@ -33,6 +33,9 @@ pub(crate) struct Language {
     pub(crate) read: fn(&Fleet, &Question, &Request, &[u8], &mut Answer) -> Option<()>,
     /// Whether a reply that is no success says that there is nothing.
     pub(crate) is_nothing: fn(&Reply) -> bool,
+    /// How far off a number may come back, as a share of it, or of one where it is smaller: what
+    /// the server's makers let it lose. 0 where numbers come back as they went in.
+    pub(crate) rounding: f64,
 }
 
 /// What requests travel over.
@@ -118,6 +121,16 @@ impl Language {
             answer.fold(function);
         }
         Ok(answer)
+    }
+
+    /// Judges an answer; the error names the first difference.
+    pub(crate) fn judge(
+        &self,
+        expected: &Answer,
+        got: &Answer,
+        question: &Question,
+    ) -> Result<(), String> {
+        compare(expected, got, &question.ask, self.rounding)
     }
 
     /// Whether several measurements are answered one by one.

@@ -16,7 +16,7 @@ use crate::fleet::Fleet;
 use crate::latency::{Latency, Percentiles, shown};
 use crate::oracle::Oracle;
 use crate::pace::{Pace, Plan};
-use crate::question::{Ask, Question, compare};
+use crate::question::{Ask, Question};
 use crate::random::{Draws, Purpose};
 use crate::runs::{Measured, too_short};
 use crate::server::Watched;
@@ -271,7 +271,7 @@ impl Kept {
                 first_step,
                 end_step,
             };
-            compare(&oracle.answer(&self.question), &answer, &self.question.ask)
+            language.judge(&oracle.answer(&self.question), &answer, &self.question)
         };
         let mut judged = judge(self.end_step);
         if judged.is_err() && self.moving > 0 && self.question.ask == Ask::Last {
@@ -296,7 +296,7 @@ impl Kept {
         };
         let (first_source, end_source) = (self.sources.start, self.sources.end);
         let oracle = Oracle { first_source, end_source, end_step: self.end_step, ..*oracle };
-        stale::is_of_fewer_rows(&oracle, &self.question, &answer)
+        stale::is_of_fewer_rows(&oracle, &self.question, &answer, language.rounding)
     }
 }
 

@@ -104,6 +104,11 @@ impl Ask {
         trucks || *self == Ask::Last
     }
 
+    /// Whether samples are counted.
+    fn counts(&self) -> bool {
+        matches!(self, Ask::Aggregate { function: Function::Count, .. })
+    }
+
     /// Whether the times in the answer mean nothing: servers label a bucket that is the whole
     /// window differently.
     fn is_timeless(&self) -> bool {
@@ -182,9 +187,16 @@ impl Answer {
     }
 }
 
-/// Judges an answer; the error names the first difference.
-pub(crate) fn compare(expected: &Answer, got: &Answer, ask: &Ask) -> Result<(), String> {
+/// Judges an answer of a server that rounds so much; the error names the first difference.
+pub(crate) fn compare(
+    expected: &Answer,
+    got: &Answer,
+    ask: &Ask,
+    rounding: f64,
+) -> Result<(), String> {
     let timeless = ask.is_timeless();
+    // What is counted was not stored, and nothing of it is rounded.
+    let rounding = if ask.counts() { 0.0 } else { rounding };
     for (key, rows) in &expected.rows {
         let name = || format!("series {:?}, field {}", key.0, key.1);
         let answered = got.rows.get(key).map(Vec::as_slice).unwrap_or_default();
@@ -194,7 +206,7 @@ pub(crate) fn compare(expected: &Answer, got: &Answer, ask: &Ask) -> Result<(), 
         }
         for (wanted, came) in rows.iter().zip(answered) {
             let same_time = timeless || wanted.0 == came.0;
-            if !same_time || !is_close(wanted.1, came.1) {
+            if !same_time || !is_close(wanted.1, came.1, rounding) {
                 return Err(format!("{}: {wanted:?} expected, {came:?} came", name()));
             }
         }
@@ -207,9 +219,10 @@ pub(crate) fn compare(expected: &Answer, got: &Answer, ask: &Ask) -> Result<(), 
     }
 }
 
-/// Whether two numbers are equal up to rounding.
-pub(crate) fn is_close(expected: f64, got: f64) -> bool {
-    (expected - got).abs() <= TOLERANCE * expected.abs().max(got.abs()).max(SMALLEST)
+/// Whether two numbers are equal up to rounding: that of calculations, and that of a server.
+pub(crate) fn is_close(expected: f64, got: f64, rounding: f64) -> bool {
+    let size = expected.abs().max(got.abs());
+    (expected - got).abs() <= (TOLERANCE * size.max(SMALLEST)).max(rounding * size.max(1.0))
 }
 
 #[cfg(test)]
@@ -223,10 +236,26 @@ mod tests {
     }
 
     #[test]
+    fn what_a_server_rounds_is_right_up_to_that() {
+        let (right, ask) =
+            (answer(&[(1, 154.95), (2, 0.0)]), Ask::Samples { descending: false, above: None });
+        let rounded = answer(&[(1, 154.950_003_2), (2, 1.1e-12)]);
+        assert_eq!(compare(&right, &rounded, &ask, 1e-7), Ok(()));
+        assert!(compare(&right, &rounded, &ask, 0.0).is_err());
+        for wrong in [[(1, 154.951), (2, 0.0)], [(1, 154.95), (2, 0.001)]] {
+            assert!(compare(&right, &answer(&wrong), &ask, 1e-7).is_err(), "{wrong:?}");
+        }
+        // One of many million that were counted is missing.
+        let count = Ask::Aggregate { function: Function::Count, per_series: true, bucket_ms: None };
+        let (all, fewer) = (answer(&[(0, 3e7)]), answer(&[(0, 3e7 - 1.0)]));
+        assert!(compare(&all, &fewer, &count, 1e-7).is_err());
+    }
+
+    #[test]
     fn every_kind_of_wrong_answer_is_caught() {
         let right = answer(&[(1, 5.0), (2, 6.0), (3, 7.0)]);
         let ask = Ask::Samples { descending: false, above: None };
-        assert_eq!(compare(&right, &right, &ask), Ok(()));
+        assert_eq!(compare(&right, &right, &ask, 0.0), Ok(()));
         for wrong in [
             &[(1, 5.0), (3, 7.0)][..],
             &[(1, 5.0), (2, 6.0), (3, 7.000001)],
@@ -235,10 +264,10 @@ mod tests {
             &[(1, 5.0), (2, 6.0), (3, 7.0), (3, 7.0)],
             &[],
         ] {
-            assert!(compare(&right, &answer(wrong), &ask).is_err(), "{wrong:?}");
+            assert!(compare(&right, &answer(wrong), &ask, 0.0).is_err(), "{wrong:?}");
         }
         let mut more = right.clone();
         more.push(("b".into(), 0), 1, 1.0);
-        assert!(compare(&right, &more, &ask).is_err());
+        assert!(compare(&right, &more, &ask, 0.0).is_err());
     }
 }

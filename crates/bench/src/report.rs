@@ -192,8 +192,10 @@ mod tests {
             let mut plot = Plot::bars(title, "values/s");
             plot.bar("foliot (os)", vec![("1".into(), sound(9.0)), ("5".into(), sound(ours))]);
             plot.bar("influx (os)", vec![("1".into(), None), ("5".into(), sound(theirs))]);
-            // It answers from memory, so nothing is said beside it.
+            // It answers from memory: it stands beside what Foliot does so, and nothing else.
             plot.bar("ticktock (memory)", vec![("1".into(), sound(1e6)), ("5".into(), sound(1e6))]);
+            plot.bar("foliot (memory)", vec![("1".into(), sound(4e6)), ("5".into(), None)]);
+            plot.bar("questdb (durable)", vec![("1".into(), sound(7.0))]);
             plot
         };
         report.sections[0].plots.extend([bars("won", 100.0, 50.0), bars("lost", 50.0, 100.0)]);
@@ -203,6 +205,8 @@ mod tests {
                 "1 of 2 measured rows have a verdict; the others say why.",
                 "lost, 5: foliot (os) 50 (50 to 50), influx (os) 100 (100 to 100).",
                 "won, 5: foliot (os) 100 (100 to 100), influx (os) 50 (50 to 50).",
+                "won, 1: foliot (memory) 4M (4M to 4M), ticktock (memory) 1M (1M to 1M).",
+                "lost, 1: foliot (memory) 4M (4M to 4M), ticktock (memory) 1M (1M to 1M).",
             ]
         );
         assert!(html::page(&report).contains("<li>lost, 5: foliot"));

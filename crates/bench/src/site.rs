@@ -9,10 +9,11 @@ use crate::http;
 use crate::server::Watched;
 
 /// What a report tells of each server.
-pub(crate) const DISCLOSED: [&str; 5] = [
+pub(crate) const DISCLOSED: [&str; 6] = [
     "version",
     "acknowledges what is safe as",
     "syncs, as its makers say",
+    "numbers come back",
     "command line",
     "adapter has met",
 ];
@@ -109,12 +110,16 @@ impl Site {
     }
 
     /// What is to be disclosed of the server, as [`DISCLOSED`] heads it.
-    pub(crate) fn disclosure(&self) -> [String; 5] {
+    pub(crate) fn disclosure(&self) -> [String; 6] {
         let unknown = || "not told".to_owned();
         [
             (self.adapter.version)(&self.query_address).unwrap_or_else(unknown),
             self.ack.name().to_owned(),
             self.adapter.syncs.to_owned(),
+            match self.adapter.rounding() {
+                rounding if rounding > 0.0 => format!("within {rounding:e} of themselves, or of 1"),
+                _ => "as they went in".to_owned(),
+            },
             self.watched.pid.and_then(command_line).unwrap_or_else(unknown),
             self.adapter.met.to_owned(),
         ]

@@ -296,7 +296,10 @@ fn the_oracle_agrees_with_a_walk_over_everything_sent() {
     let question = hourly(&fleet);
     let expected = brute_force(&fleet, &question, 600_000);
     assert!(expected.len() > 9);
-    assert_eq!(compare(&expected, &oracle(&fleet, 200).answer(&question), &question.ask), Ok(()));
+    assert_eq!(
+        compare(&expected, &oracle(&fleet, 200).answer(&question), &question.ask, 0.0),
+        Ok(())
+    );
 }
 
 #[test]
@@ -305,7 +308,7 @@ fn lying_servers_are_caught() {
     let question = hourly(&fleet);
     let right = oracle(&fleet, 200);
     let expected = right.answer(&question);
-    let judged = |answer: &Answer| compare(&expected, answer, &question.ask);
+    let judged = |answer: &Answer| compare(&expected, answer, &question.ask, 0.0);
     // A window that is a step too long at either end.
     let step = fleet.shape.interval_ms;
     for (from, to) in [(-step, 0), (0, step), (step, 0), (0, -step)] {
@@ -326,7 +329,7 @@ fn lying_servers_are_caught() {
     let exact = right.answer(&count);
     let mut lossy = exact.clone();
     lossy.rows.get_mut(&("host_4".to_owned(), 0)).unwrap()[0].1 -= 1.0;
-    assert!(compare(&exact, &lossy, &count.ask).is_err());
+    assert!(compare(&exact, &lossy, &count.ask, 0.0).is_err());
     // Rows out of order.
     let mut swapped = expected.clone();
     swapped.rows.values_mut().next().unwrap().swap(0, 1);

@@ -18,7 +18,7 @@ use crate::http;
 use crate::ledger::Ledger;
 use crate::load::{Load, Outcome};
 use crate::oracle::Oracle;
-use crate::question::{Answer, Ask, Function, Question, Sources, compare};
+use crate::question::{Answer, Ask, Function, Question, Sources};
 use crate::random::permute;
 
 /// How long data may take to become visible after the last acknowledgement, unless said otherwise.
@@ -222,7 +222,7 @@ impl Examiner<'_> {
         };
         let expected = self.right_answer(question);
         let answer = self.language.ask(fleet, &mut self.asker, question, &requests);
-        let checked = answer.and_then(|answer| compare(&expected, &answer, &question.ask));
+        let checked = answer.and_then(|answer| self.language.judge(&expected, &answer, question));
         self.verdict.add(checked.map(|()| expected.len() as u64));
     }
 
@@ -252,7 +252,8 @@ impl Examiner<'_> {
         let expected = self.right_answer(question);
         while Instant::now() < end {
             let answer = self.language.ask(fleet, &mut self.asker, question, &requests);
-            if answer.is_ok_and(|answer| compare(&expected, &answer, &question.ask).is_ok()) {
+            if answer.is_ok_and(|answer| self.language.judge(&expected, &answer, question).is_ok())
+            {
                 return;
             }
             thread::sleep(PAUSE);

@@ -149,6 +149,12 @@ impl std::fmt::Debug for Adapter {
 }
 
 impl Adapter {
+    /// How far off numbers may come back: see [`Language::rounding`].
+    pub(crate) fn rounding(&self) -> f64 {
+        let languages = self.doors.iter().filter_map(|door| door.language);
+        languages.map(|language| language.rounding).fold(0.0, f64::max)
+    }
+
     /// The door of a style; none where the server has none.
     pub(crate) fn target(&'static self, style: Style) -> Option<Target> {
         let door = self.doors.iter().find(|door| door.style == style)?;

@@ -49,6 +49,7 @@ static SQL: Language = Language {
     requests,
     read: |_, question, _, reply, answer| read(question, &parsed(reply)?, answer),
     is_nothing: never,
+    rounding: 0.0,
 };
 
 static FLAVOUR: Flavour = Flavour {

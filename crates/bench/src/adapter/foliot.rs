@@ -99,6 +99,7 @@ static PROMQL_BELOW: Language = Language {
     },
     read: promql::read,
     is_nothing: never,
+    rounding: 0.0,
 };
 
 const ANSWERED: &[Can] =

@@ -51,6 +51,7 @@ static SQL: Language = Language {
     requests,
     read: |fleet, question, _, reply, answer| read(fleet, question, &parsed(reply)?, answer),
     is_nothing: never,
+    rounding: 0.0,
 };
 
 /// The columns that `insertRecords` takes: one record a row.

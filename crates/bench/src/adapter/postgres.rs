@@ -66,6 +66,7 @@ static SQL: Language = Language {
         read_rows(question, request, &String::from_utf8_lossy(reply), answer)
     },
     is_nothing: never,
+    rounding: 0.0,
 };
 
 static FLAVOUR: Flavour = Flavour {

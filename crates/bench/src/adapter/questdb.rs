@@ -43,6 +43,7 @@ static SQL: Language = Language {
     requests,
     read: |_, question, _, reply, answer| read(question, &json(reply)?, answer),
     is_nothing: never,
+    rounding: 0.0,
 };
 
 /// One table per measurement; the last row of a source and time replaces those before it.

@@ -1,6 +1,6 @@
 //! TickTockDB (github.com/ytyou/ticktock), with its own reading of OpenTSDB's language: no filters,
 //! no interpolation, and where data went in as lines the field in the tag `_field`. A row that
-//! comes twice counts twice.
+//! comes twice counts twice. Puts that it had answered, and showed, were gone after `kill -9`.
 
 use super::description::{Ack, Adapter, Can, Door, Post, Style, Way};
 use super::told;
@@ -11,7 +11,7 @@ use crate::encode::{Format, Precision};
 pub(super) static ADAPTER: Adapter = Adapter {
     name: "ticktock",
     met: "1.1.1 (built from its source)",
-    ack: Ack::Unknown,
+    ack: Ack::Memory,
     syncs: "every five minutes, all pages in memory at once (append.log.flush.frequency)",
     version: |address| told::version(address, "/api/version", "\"version\""),
     prepare: |_, _| Ok(()),
@@ -63,6 +63,7 @@ static LINES: Language = Language {
         opentsdb::read(fleet, question, reply, OF_LINES, answer)
     },
     is_nothing: never,
+    rounding: ROUNDING,
 };
 
 static PUTS: Language = Language {
@@ -75,7 +76,11 @@ static PUTS: Language = Language {
         opentsdb::read(fleet, question, reply, OF_PUTS, answer)
     },
     is_nothing: never,
+    rounding: ROUNDING,
 };
+
+/// Numbers keep some eight digits, unless `tsdb.compressor.precision` asks for more.
+const ROUNDING: f64 = 1e-7;
 
 const OF_LINES: Reading = Reading { filters: false, field_tag: Some("_field") };
 const OF_PUTS: Reading = Reading { filters: false, field_tag: None };

@@ -72,4 +72,5 @@ static PROMQL_DOTTED: Language = Language {
     requests: |fleet, question| promql::requests(fleet, question, "."),
     read: promql::read,
     is_nothing: never,
+    rounding: 0.0,
 };

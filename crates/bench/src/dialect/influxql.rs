@@ -20,6 +20,7 @@ pub(crate) static INFLUXQL: Language = Language {
     requests,
     read: |fleet, question, _, reply, answer| read(fleet, question, &json(reply)?, answer),
     is_nothing: never,
+    rounding: 0.0,
 };
 
 fn requests(fleet: &Fleet, question: &Question) -> Option<Vec<Request>> {

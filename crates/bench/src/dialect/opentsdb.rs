@@ -19,6 +19,7 @@ pub(crate) static OPENTSDB: Language = Language {
     is_nothing: |reply| {
         reply.status == 400 && String::from_utf8_lossy(&reply.body).contains("No such name")
     },
+    rounding: 0.0,
 };
 
 /// How a server reads the language.

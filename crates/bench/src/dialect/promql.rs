@@ -16,6 +16,7 @@ pub(crate) static PROMQL: Language = Language {
     requests: |fleet, question| requests(fleet, question, "_"),
     read,
     is_nothing: never,
+    rounding: 0.0,
 };
 
 /// The requests of a question about metrics whose name is the measurement's, `dot` and the field's.

@@ -8,7 +8,13 @@ use crate::oracle::Oracle;
 use crate::question::{Answer, Ask, Function, Question, is_close};
 
 /// Whether `answer` could come of a part of the rows that the question is about.
-pub(super) fn is_of_fewer_rows(oracle: &Oracle<'_>, question: &Question, answer: &Answer) -> bool {
+/// `rounding` is the server's.
+pub(super) fn is_of_fewer_rows(
+    oracle: &Oracle<'_>,
+    question: &Question,
+    answer: &Answer,
+    rounding: f64,
+) -> bool {
     let samples = Ask::Samples { descending: false, above: None };
     let rows = match question.ask {
         Ask::Samples { .. } => oracle.answer(question),
@@ -21,24 +27,27 @@ pub(super) fn is_of_fewer_rows(oracle: &Oracle<'_>, question: &Question, answer:
     answer.rows.iter().filter(|(_, came)| !came.is_empty()).all(|(key, came)| {
         let Some(rows) = rows.rows.get(key) else { return false };
         match question.ask {
-            Ask::Samples { .. } => is_part_in_order(rows, came),
-            Ask::Last => came.iter().all(|row| rows.iter().any(|known| is_same(known, row))),
+            Ask::Samples { .. } => is_part_in_order(rows, came, rounding),
+            Ask::Last => {
+                let is_known = |row| rows.iter().any(|known| is_same(known, row, rounding));
+                came.iter().all(is_known)
+            }
             Ask::Aggregate { function, bucket_ms, .. } => {
-                are_folds_of_fewer(rows, came, function, bucket_ms)
+                are_folds_of_fewer(rows, came, function, bucket_ms, rounding)
             }
             _ => false,
         }
     })
 }
 
-fn is_same(known: &(i64, f64), came: &(i64, f64)) -> bool {
-    known.0 == came.0 && is_close(known.1, came.1)
+fn is_same(known: &(i64, f64), came: &(i64, f64), rounding: f64) -> bool {
+    known.0 == came.0 && is_close(known.1, came.1, rounding)
 }
 
 /// Whether `came` are rows among `rows`, in the same order and each once.
-fn is_part_in_order(rows: &[(i64, f64)], came: &[(i64, f64)]) -> bool {
+fn is_part_in_order(rows: &[(i64, f64)], came: &[(i64, f64)], rounding: f64) -> bool {
     let mut rows = rows.iter();
-    came.iter().all(|row| rows.by_ref().any(|known| is_same(known, row)))
+    came.iter().all(|row| rows.by_ref().any(|known| is_same(known, row, rounding)))
 }
 
 /// Whether each bucket that came, once and in order, is the function of a part of its rows.
@@ -47,6 +56,7 @@ fn are_folds_of_fewer(
     came: &[(i64, f64)],
     function: Function,
     bucket_ms: Option<i64>,
+    rounding: f64,
 ) -> bool {
     let mut buckets: BTreeMap<i64, Vec<f64>> = BTreeMap::new();
     for (time_ms, value) in rows {
@@ -57,12 +67,13 @@ fn are_folds_of_fewer(
     in_order
         && came.iter().all(|(time_ms, value)| {
             let begin = bucket_ms.map_or(0, |_| *time_ms);
-            buckets.get(&begin).is_some_and(|values| is_fold_of_fewer(values, function, *value))
+            let is_fold = |values: &Vec<f64>| is_fold_of_fewer(values, function, *value, rounding);
+            buckets.get(&begin).is_some_and(is_fold)
         })
 }
 
 /// Whether `came` is the function of `values` without one run of neighbours.
-fn is_fold_of_fewer(values: &[f64], function: Function, came: f64) -> bool {
+fn is_fold_of_fewer(values: &[f64], function: Function, came: f64, rounding: f64) -> bool {
     (0..values.len()).any(|from| {
         (from..=values.len()).any(|to| {
             let (before, rest) = values.split_at(from);
@@ -76,7 +87,8 @@ fn is_fold_of_fewer(values: &[f64], function: Function, came: f64) -> bool {
                 Function::Max => left().fold(f64::NEG_INFINITY, f64::max),
                 Function::Mean => left().sum::<f64>() / count,
             };
-            count > 0.0 && is_close(folded, came)
+            let rounding = if function == Function::Count { 0.0 } else { rounding };
+            count > 0.0 && is_close(folded, came, rounding)
         })
     })
 }
@@ -104,7 +116,7 @@ mod tests {
         let question = Question { table: 0, fields: vec![0], sources, from_ms, to_ms, ask };
         let mut answer = oracle.answer(&question);
         answer.rows.values_mut().for_each(change);
-        is_of_fewer_rows(&oracle, &question, &answer)
+        is_of_fewer_rows(&oracle, &question, &answer, 0.0)
     }
 
     const SAMPLES: Ask = Ask::Samples { descending: false, above: None };

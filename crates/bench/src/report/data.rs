@@ -163,7 +163,7 @@ impl Report {
         }
         let plots = self.sections.iter().flat_map(|section| &section.plots);
         let mut beside: Vec<(f64, String)> =
-            plots.filter_map(|plot| plot.beside(&self.subject)).collect();
+            plots.flat_map(|plot| plot.beside(&self.subject)).collect();
         beside.sort_by(|a, b| a.0.total_cmp(&b.0));
         said.extend(beside.into_iter().map(|(_, words)| words));
         said
@@ -290,18 +290,24 @@ impl Plot {
         self.lines.push(Line::sound(name, sound, labels));
     }
 
-    /// How the subject stands beside the others in the last place where all are told, where more is
-    /// better: how many times the best of them it is, and that in words; none where too little is
-    /// told.
-    fn beside(&self, subject: &str) -> Option<(f64, String)> {
-        if self.shape != Shape::Bars {
-            return None;
-        }
-        let of = |name: &str| name.split(" (").nth(1).unwrap_or_default().to_owned();
-        let own = self.lines.iter().find(|line| line.name == subject)?;
+    /// How the subject, at each of its acknowledgements, stands beside the others in the last place
+    /// where all are told, where more is better: how many times the best of them it is, and that in
+    /// words; nothing where too little is told.
+    fn beside(&self, subject: &str) -> Vec<(f64, String)> {
+        let server = name_and_ack(subject).0;
+        let is_own = |line: &&Line| name_and_ack(&line.name).0 == server;
+        let own = self.lines.iter().filter(|_| self.shape == Shape::Bars).filter(is_own);
+        own.filter_map(|own| self.beside_others(own)).collect()
+    }
+
+    fn beside_others(&self, own: &Line) -> Option<(f64, String)> {
+        let (server, ack) = name_and_ack(&own.name);
         // Servers that acknowledge something else do other work.
-        let others = self.lines.iter().filter(|line| line.name != subject);
-        let others: Vec<&Line> = others.filter(|line| of(&line.name) == of(subject)).collect();
+        let is_other = |line: &&Line| {
+            let (other, its_ack) = name_and_ack(&line.name);
+            other != server && its_ack == ack
+        };
+        let others: Vec<&Line> = self.lines.iter().filter(is_other).collect();
         let at = |line: &Line, x: f64| line.points.iter().find(|point| point.0 == x).map(|p| p.1);
         let told = |x: &f64| others.iter().any(|line| at(line, *x).is_some());
         let x = own.points.iter().map(|point| point.0).rfind(told)?;
@@ -310,8 +316,9 @@ impl Plot {
         let (theirs, name) = best.max_by(|a, b| a.0.total_cmp(&b.0))?;
         let place = own.labels.get(x as usize).map_or("", String::as_str);
         let words = format!(
-            "{}, {place}: {subject} {}, {name} {}.",
+            "{}, {place}: {} {}, {name} {}.",
             self.title,
+            own.name,
             told_of(own, x),
             told_of(others.iter().find(|line| line.name == *name)?, x)
         );
@@ -322,6 +329,11 @@ impl Plot {
     pub(crate) fn is_empty(&self) -> bool {
         self.lines.iter().all(|line| line.points.is_empty())
     }
+}
+
+/// A server, and what it acknowledges, of the two that name a row.
+fn name_and_ack(name: &str) -> (&str, &str) {
+    name.split_once(" (").unwrap_or((name, ""))
 }
 
 /// A point of a line in words, with the range of its runs.
