@@ -141,6 +141,7 @@ fn an_import_is_looked_at_before_it_is_stored() {
     assert_eq!((&tried["rows"], &tried["refused"]), (&json!(2), &json!(2)), "{tried}");
     assert_eq!(column(&tried["faults"], "line"), [13, 14]);
     assert_eq!(tried["faults"][0]["text"], "soil,bed=s ph=broken 600");
+    assert_eq!(column(&tried["faults"], "field"), ["ph", "depth"]);
     assert!(tried["faults"][1]["message"].as_str().unwrap().contains("integer"), "{tried}");
     let found = &tried["found"];
     assert_eq!(column(&found["metrics"], "name"), ["soil.depth", "soil.ph", "soil.wet"]);

@@ -437,7 +437,7 @@ export interface Imported {
   rows: number;
   samples: number;
   refused: number;
-  faults: { line: number; message: string; text: string }[];
+  faults: { line: number; field: string; message: string; text: string }[];
   found: { metrics: { name: string; kind: string; samples: number }[]; labels: string[]; start_ms: number | null; end_ms: number | null; is_whole: boolean } | null;
 }
 

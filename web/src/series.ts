@@ -114,23 +114,73 @@ export interface Sample {
   index: number;
 }
 
-/** The newest times of a series, which rise or fall. */
-const tail = (times: number[], count: number) => (times.length <= count ? times : (times[0] ?? 0) > (times.at(-1) ?? 0) ? times.slice(0, count) : times.slice(-count));
+/** The samples of a series from the newest on; its times rise or fall. */
+class Backwards {
+  private left: number;
+  private readonly step: 1 | -1;
+  index: number;
 
-/** The newest samples of all series, newest first. */
-export function newest(all: Series[], count: number): Sample[] {
-  // The instants alone tell how far back the newest go; with many series most samples are older.
-  const tails = all.map(({ times }) => tail(times, count));
-  const instants = new Float64Array(tails.reduce((sum, { length }) => sum + length, 0));
-  tails.reduce((at, times) => { instants.set(times, at); return at + times.length; }, 0);
-  const since = instants.sort()[Math.max(0, instants.length - count)] ?? 0;
-  const found: Sample[] = [];
-  for (const series of all) {
-    series.times.forEach((time, index) => { if (time >= since) found.push({ series, index }); });
+  constructor(readonly series: Series, private readonly place: number) {
+    const { times } = series;
+    this.left = times.length;
+    this.step = (times[0] ?? 0) > (times.at(-1) ?? 0) ? 1 : -1;
+    this.index = this.step === 1 ? 0 : times.length - 1;
   }
-  const order = ({ series, index }: Sample) => series.times[index] ?? 0;
-  const below = ({ series, index }: Sample) => Number(series.nanos?.[index]?.slice(-9) ?? 0);
-  return found.sort((a, b) => order(b) - order(a) || below(b) - below(a)).slice(0, count);
+
+  get isDone(): boolean {
+    return this.left === 0;
+  }
+
+  move() {
+    this.left -= 1;
+    this.index += this.step;
+  }
+
+  /** Of equal times, the one whose series stands before. */
+  isBefore(other: Backwards): boolean {
+    const apart = this.time - other.time || this.below - other.below || other.place - this.place;
+    return apart > 0;
+  }
+
+  private get time(): number {
+    return this.series.times[this.index] ?? 0;
+  }
+
+  /** What is below the second, of times to the nanosecond. */
+  private get below(): number {
+    return Number(this.series.nanos?.[this.index]?.slice(-9) ?? 0);
+  }
+}
+
+/** The newest samples of all series, newest first. Of many series few have any, so a heap finds them. */
+export function newest(all: Series[], count: number): Sample[] {
+  const heap = all.map((series, place) => new Backwards(series, place)).filter(({ isDone }) => !isDone);
+  const sink = (from: number) => {
+    const moved = heap[from]!;
+    let at = from;
+    for (;;) {
+      const [left, right] = [2 * at + 1, 2 * at + 2];
+      if (left >= heap.length) break;
+      const child = right < heap.length && heap[right]!.isBefore(heap[left]!) ? right : left;
+      if (!heap[child]!.isBefore(moved)) break;
+      heap[at] = heap[child]!;
+      at = child;
+    }
+    heap[at] = moved;
+  };
+  for (let at = (heap.length >> 1) - 1; at >= 0; at -= 1) sink(at);
+  const found: Sample[] = [];
+  while (heap.length && found.length < count) {
+    const top = heap[0]!;
+    found.push({ series: top.series, index: top.index });
+    top.move();
+    if (top.isDone) {
+      const last = heap.pop()!;
+      if (heap.length) heap[0] = last;
+    }
+    if (heap.length) sink(0);
+  }
+  return found;
 }
 
 /** Whether the samples only grow, but for a few restarts: then their speed says more. */

@@ -74,6 +74,10 @@ describe("some of many", () => {
       expect(newest(all, count).map(({ series: one, index }) => one.times[index])).toEqual(times.slice(0, count));
     }
   });
+  it("stand as their series do where their times are equal", () => {
+    const all = Array.from({ length: 50 }, (_, at) => of(`s${at}`, [1, 2], [at, at]));
+    expect(newest(all, 60).map(({ series: one, index }) => `${one.name} ${index}`)).toEqual([...all.map(({ name }) => `${name} 1`), ...all.slice(0, 10).map(({ name }) => `${name} 0`)]);
+  });
   it("are told apart by nanoseconds", () => {
     const one = series({ times: [1, 1], nanos: ["1000001", "1000002"], values: [1, 2] });
     expect(newest([one], 2).map(({ index }) => index)).toEqual([1, 0]);

@@ -215,8 +215,8 @@ function Outcome({ run: { isDry, end }, progress }: { run: Run; progress: Progre
             <table>
               <thead><tr><th scope="col" class="number">Line</th><th scope="col">What is wrong</th></tr></thead>
               <tbody>
-                {progress.faults.map(({ line, message, text }, index) => (
-                  <tr key={index}><td class="number">{line}</td><td>{message}{text && <div class="code bad-line">{text}</div>}</td></tr>
+                {progress.faults.map(({ line, field, message, text }, index) => (
+                  <tr key={index}><td class="number">{line}</td><td><b>{field}</b> {message}{text && <div class="code bad-line">{text}</div>}</td></tr>
                 ))}
               </tbody>
             </table>

@@ -25,9 +25,13 @@ const LISTED_FIRST = 25;
 export function Legend({ lines, unit, zone, cursor, onToggle, onFocus }: Props) {
   const [search, setSearch] = useState("");
   const listed = useGrowing(LISTED_FIRST, LISTED_MAX);
-  const all = useMemo(() => lines.map((line) => figures(line.values)), [lines]);
-  const found = lines.map((line, index) => ({ line, index }))
-    .filter(({ line }) => line.title.toLowerCase().includes(search.toLowerCase()));
+  // Only what is under the crosshair changes with it.
+  const all = useMemo(() => lines.map((line) => {
+    const { last, min, mean, max } = figures(line.values);
+    return { last: format(last, unit), rest: [min, mean, max].map((figure) => format(figure, unit)) };
+  }), [lines, unit]);
+  const found = useMemo(() => lines.map((line, index) => ({ line, index }))
+    .filter(({ line }) => line.title.toLowerCase().includes(search.toLowerCase())), [lines, search]);
   return (
     <div class="legend">
       {lines.length > 12 && (
@@ -44,8 +48,7 @@ export function Legend({ lines, unit, zone, cursor, onToggle, onFocus }: Props) 
           </thead>
           <tbody>
             {found.slice(0, listed).map(({ line, index }) => {
-              const figure = all[index];
-              const now = cursor ? cursor.values[index] ?? null : figure?.last;
+              const now = cursor ? format(cursor.values[index], unit) : all[index]?.last;
               return (
                 <tr key={line.title} class={line.isHidden ? "off" : ""} onMouseEnter={() => onFocus(index)} onMouseLeave={() => onFocus(null)}>
                   <td>
@@ -54,10 +57,8 @@ export function Legend({ lines, unit, zone, cursor, onToggle, onFocus }: Props) 
                       onClick={(event) => onToggle(line.title, event.ctrlKey || event.metaKey)}
                     >{line.title}</button>
                   </td>
-                  <td class="number">{format(now, unit)}</td>
-                  <td class="number">{format(figure?.min, unit)}</td>
-                  <td class="number">{format(figure?.mean, unit)}</td>
-                  <td class="number">{format(figure?.max, unit)}</td>
+                  <td class="number">{now}</td>
+                  {all[index]?.rest.map((figure, place) => <td key={place} class="number">{figure}</td>)}
                 </tr>
               );
             })}

@@ -48,7 +48,7 @@ export function Senders() {
               <tbody>
                 {found.senders.map((sender) => (
                   <tr key={`${sender.protocol}\0${sender.from}\0${sender.address}`}>
-                    <td class={sender.address ? "code" : "note"}>{who(sender)}</td><td>{sender.protocol}</td><td class="number">{format(sender.samples)}</td>
+                    <td class={sender.address ? "code nowrap" : "note nowrap"}>{who(sender)}</td><td class="nowrap">{sender.protocol}</td><td class="number">{format(sender.samples)}</td>
                     <td class="number">{format(sender.new_series)}</td><td class={`number ${sender.refused ? "quiet" : ""}`}>{format(sender.refused)}</td>
                     <td class="number">{format(sender.bytes, "bytes")}</td><td class="number">{agoText(sender.last_ms)}</td>
                   </tr>

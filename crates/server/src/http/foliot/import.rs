@@ -279,6 +279,7 @@ fn faults(batch: &Batch<'_>, asked: &Asked, rejects: &[Reject]) -> Value {
         let text = String::from_utf8_lossy(batch.line(reject.line).unwrap_or_default());
         json!({
             "line": reject.line.saturating_add(behind),
+            "field": shortened(&reject.field),
             "message": shortened(&reject.reason),
             "text": shortened(&text),
         })
@@ -331,8 +332,9 @@ impl Found {
                 let known = Kinds::declared(store.engine(), namespace, &measurement, &name);
                 if let Some(known) = known.filter(|known| *known != cell.kind) {
                     let (is, was) = (kind_name(cell.kind), kind_name(known));
-                    let reason = format!("field {name:?} is {is} here, and {was} in the store");
-                    rejects.push(Reject { line: row.line, field: "field".into(), reason });
+                    let reason = format!("is {is} here, and {was} in the store");
+                    let field = name.to_string().into();
+                    rejects.push(Reject { line: row.line, field, reason });
                 }
                 found.sample(metric(&measurement, &name), cell, row.time_ns);
             }
