@@ -76,6 +76,27 @@ fn what_is_saved_survives_a_restart_and_is_kept_by_database() {
 }
 
 #[test]
+fn who_saves_over_somebody_elses_change_is_told() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    let board = |title: &str, was: Value| {
+        let panels = json!([{"title": title, "address": "#/explore?m=a"}]);
+        json!({"name": "b", "panels": panels, "was_changed_ms": was})
+    };
+    let first = post(&server, "saved", &board("one", Value::Null), 200)["changed_ms"].clone();
+    std::thread::sleep(std::time::Duration::from_millis(2));
+    let second = post(&server, "saved", &board("two", first.clone()), 200)["changed_ms"].clone();
+    let refused = post(&server, "saved", &board("three", first), 409);
+    assert!(refused["error"]["message"].as_str().unwrap().contains("somebody else"), "{refused}");
+    assert_eq!(get(&server, "saved")["saved"][0]["panels"][0]["title"], "two");
+    delete(&server, "saved?name=b", 200);
+    post(&server, "saved", &board("four", second), 409);
+    post(&server, "saved", &board("five", json!("x")), 400);
+    assert_eq!(get(&server, "saved")["saved"], json!([]));
+    server.stop();
+}
+
+#[test]
 fn what_is_saved_has_an_end() {
     let dir = Scratch::new();
     let server = Server::start(dir.path(), &[]);
@@ -112,6 +133,26 @@ fn notes_are_those_of_opentsdb() {
     assert_eq!(column(&listed(""), "text"), ["early", "deploy", "<i>"]);
     let narrow = format!("start_ms={at}&end_ms={}", at + 30_000);
     assert_eq!(column(&listed(&narrow), "text"), ["deploy"]);
+    // Notes over ranges are there wherever they overlap.
+    for inside in [(at - 500, at + 500), (at + 500, at + 700), (at + 1_000, at + 9_000)] {
+        let narrow = format!("start_ms={}&end_ms={}", inside.0, inside.1);
+        assert_eq!(column(&listed(&narrow), "text"), ["deploy"], "{inside:?}");
+    }
+    let until = format!("start_ms={}&end_ms={}", at + 1_501, at + 9_000);
+    assert_eq!(column(&listed(&until), "text"), [] as [&str; 0]);
+    // To look at the head of an answer changes nothing.
+    let head = format!("/api/foliot/v1/annotations?start_ms={at}&end_ms={}", at + 900_000);
+    assert_eq!(server.request("HEAD", &head, &[], b"").status, 200);
+    let theirs = "/api/annotation?start_time=7&end_time=9";
+    assert_eq!(server.request("HEAD", theirs, &[], b"").status, 404);
+    assert_eq!(listed(&narrow)[0]["end_ms"], at + 1500);
+    assert_eq!(column(&listed(""), "text"), ["early", "deploy", "<i>"]);
+    // What is left out of a note that is written again is gone.
+    let again =
+        json!({"start_ms": at + 60_000, "end_ms": at + 61_000, "text": "x", "details": "d"});
+    assert_eq!(post(&server, "annotations", &again, 200), again);
+    assert_eq!(post(&server, "annotations", &instant, 200)["end_ms"], Value::Null);
+    assert_eq!(listed("")[2]["details"], "");
     let theirs = server.get(&format!("/api/annotation?start_time={}", at / 1000));
     assert!(theirs.text().contains("\"description\":\"deploy\""), "{}", theirs.text());
     delete(&server, &format!("annotations?start_ms={at}"), 200);
@@ -139,13 +180,17 @@ fn an_import_is_looked_at_before_it_is_stored() {
                  soil,bed=s depth=1.5 601\nsoil,bed=s ph=7 660\n";
     let tried = import(&server, "format=influx&precision=s&dry_run=true&first_line=11", lines, 200);
     assert_eq!((&tried["rows"], &tried["refused"]), (&json!(2), &json!(2)), "{tried}");
+    assert_eq!(
+        (&tried["samples"], &tried["found"]["metrics"][0]["name"]),
+        (&json!(3), &json!("soil.ph"))
+    );
     assert_eq!(column(&tried["faults"], "line"), [13, 14]);
     assert_eq!(tried["faults"][0]["text"], "soil,bed=s ph=broken 600");
     assert_eq!(column(&tried["faults"], "field"), ["ph", "depth"]);
     assert!(tried["faults"][1]["message"].as_str().unwrap().contains("integer"), "{tried}");
     let found = &tried["found"];
-    assert_eq!(column(&found["metrics"], "name"), ["soil.depth", "soil.ph", "soil.wet"]);
-    assert_eq!(found["metrics"][1]["samples"], 2);
+    assert_eq!(column(&found["metrics"], "name"), ["soil.ph", "soil.wet"], "what would be stored");
+    assert_eq!(found["metrics"][0]["samples"], 2);
     assert_eq!((&found["labels"], &found["is_whole"]), (&json!(["bed"]), &json!(true)));
     assert_eq!((&found["start_ms"], &found["end_ms"]), (&json!(600_000), &json!(660_000)));
     assert_eq!(get(&server, "catalogue?of=metrics")["names"], json!(["soil.depth"]));

@@ -222,6 +222,8 @@ fn graphs_are_lines_figures_or_pictures() {
     let page = ask("m=sum:m");
     assert_eq!(page.status, 302);
     assert_eq!(page.header("location"), format!("/#start={H}&end={}&m=sum:m", H + 600));
+    // The browser keeps the fragment of a link such as /q#start=.. where the answer has none.
+    assert_eq!(tsd.server.get("/q").header("location"), "/");
 }
 
 /// Parameters reached a command line in OpenTSDB (CVE-2020-35476, CVE-2023-25826).

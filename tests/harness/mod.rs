@@ -224,7 +224,7 @@ impl Server {
     ) -> Response {
         let mut socket = self.connect();
         socket.write_all(&request(method, path, headers, body)).unwrap();
-        read_response(&mut BufReader::new(socket)).expect("no answer")
+        read_response_to(method, &mut BufReader::new(socket)).expect("no answer")
     }
 
     pub(crate) fn get(&self, path: &str) -> Response {

@@ -435,6 +435,31 @@ test("a note is made, drawn beside the lines, and deleted", async () => {
   await page.locator(".pill", { hasText: "deploy 7" }).waitFor({ state: "detached" });
 });
 
+test("OpenTSDB's link opens Explore; its text, labels and menus are where one types and looks", async () => {
+  await load();
+  await page.goto(`${address}/q#start=10m-ago&m=avg:10s-avg:load.one{host=*}`);
+  await page.locator(".legend .line").nth(1).waitFor();
+  await page.getByLabel("Language").selectOption("text");
+  await page.getByRole("textbox", { name: "OpenTSDB" }).or(page.locator(".row textarea, .row .cm-content")).first().waitFor();
+  assert.match(page.url(), /text=0/);
+  await page.reload();
+  assert.equal(await page.getByLabel("Language").inputValue(), "text", "an address keeps it");
+  await page.getByLabel("Language").selectOption("form");
+  await page.getByRole("button", { name: "Remove host" }).click();
+  await page.getByRole("button", { name: "+ label" }).click();
+  await page.keyboard.type("host");
+  await page.keyboard.press("Enter");
+  await page.keyboard.type("b");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/host%3Db/);
+  for (const name of ["History", "Saved", "Copy as"]) {
+    await page.getByRole("button", { name, exact: true }).click();
+    const { x, width } = await page.locator(".menu-list").boundingBox();
+    assert.ok(x >= 0 && x + width <= 1280, `${name} is from ${x} to ${x + width}`);
+    await page.keyboard.press("Escape");
+  }
+});
+
 test("a file with a bad line is tried, brought in, and drawn", async () => {
   const rows = Array.from({ length: 50 }, (_, at) => `${now() - 50 + at},bed ${at % 2},${at === 17 ? "wet" : 20 + at}`);
   await go("#/import");
@@ -443,8 +468,11 @@ test("a file with a bad line is tried, brought in, and drawn", async () => {
   await page.getByLabel("What bed is").waitFor();
   assert.equal(await page.getByLabel("What bed is").inputValue(), "label");
   assert.equal(await page.getByLabel("What time is").inputValue(), "time");
-  assert.equal(await page.getByLabel("What temp is").inputValue(), "label", "one of its values is no number");
-  await page.getByLabel("What temp is").selectOption("value");
+  assert.equal(await page.getByLabel("What temp is").inputValue(), "value", "one of its values is no number, and is refused by its line");
+  await page.getByLabel("What time is").selectOption("none");
+  await page.getByText("No column is a time: choose it above.").waitFor();
+  assert.equal(await page.getByRole("button", { name: "Dry run" }).isDisabled(), true, "nothing is stored as of now by mistake");
+  await page.getByLabel("What time is").selectOption("time");
   await page.getByRole("button", { name: "Dry run" }).click();
   const faults = page.getByRole("region", { name: "Lines that are refused" });
   await faults.locator("tbody tr").waitFor();

@@ -33,18 +33,24 @@ async function ask<T>(path: string, params: Record<string, string | number>, ini
   const given = Object.entries(params).filter(([, value]) => value !== "");
   const query = new URLSearchParams(given.map(([name, value]) => [name, String(value)]));
   let answer: Response;
+  let text: string;
   try {
     answer = await fetch(`${ROOT}/${path}?${query}`, init);
+    text = await answer.text();
   } catch (error) {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
     throw new Refusal(0, "The server does not answer. Is it running, and is the network there?", null);
   }
-  const text = await answer.text();
   let body: unknown = null;
   try {
     body = JSON.parse(text);
   } catch {
     // What is no JSON is somebody else's answer, or a sentence.
+  }
+  if (body === null || typeof body !== "object") {
+    // All that Foliot answers is an object; what only stands in its way may go away.
+    if (answer.ok) throw new Refusal(0, "What answers here is not Foliot, or its answer broke off. Is there a proxy in between, or a page to log in at?", null);
+    if (answer.status >= 502 && answer.status <= 504) throw new Refusal(0, `What stands between this page and Foliot answers ${answer.status}${answer.statusText ? `, ${answer.statusText}` : ""}. Is the server running?`, null);
   }
   if (answer.ok) return body as T;
   const { error, opening } = (body ?? {}) as { error?: { message?: string; position?: Position }; opening?: Opening };
@@ -191,7 +197,10 @@ export interface Status {
   };
 }
 
-export const status = () => ask<Status>("status", {});
+/** A server that takes longer to say how it is does not answer. */
+const STATUS_MS = 8000;
+
+export const status = () => ask<Status>("status", {}, { signal: AbortSignal.timeout(STATUS_MS) });
 
 export interface Running {
   id: number;
@@ -409,7 +418,8 @@ export interface Saved {
 
 export const saved = (signal?: AbortSignal) => ask<{ saved: Saved[] }>("saved", {}, { signal: signal ?? null });
 
-export const keepSaved = (what: { name: string; address: string } | { name: string; panels: Panel[] }) =>
+/** `was_changed_ms` is when what is replaced was changed: where that is no longer so, nothing is saved. */
+export const keepSaved = (what: { name: string; address: string } | { name: string; panels: Panel[]; was_changed_ms?: number }) =>
   ask<Saved>("saved", {}, { method: "POST", body: JSON.stringify(what) });
 
 export const forgetSaved = (name: string) => ask<unknown>("saved", { name }, { method: "DELETE" });

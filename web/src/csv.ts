@@ -47,6 +47,9 @@ const isNumber = (text: string) => text.trim() !== "" && Number.isFinite(Number(
 
 const TIMES = /^(time|timestamp|ts|date|datetime|when|at|time_?(ms|ns|us|s)|_time)$/i;
 
+/** The share of cells that must be of a kind for their column to be: a bad one is named with its line later. */
+const MOST = 0.9;
+
 /** Which column is what, guessed from the header and the first rows. */
 export function sheetOf(lines: string[]): Sheet | null {
   const header = lines[0];
@@ -56,15 +59,19 @@ export function sheetOf(lines: string[]): Sheet | null {
   const rows = lines.slice(1).filter(Boolean).map((line) => cells(line, separator));
   if (names.length < 2 || !rows.length || names.every(isNumber)) return null;
   const column = (at: number) => rows.map((row) => row[at] ?? "").filter((cell) => cell !== "");
-  const isTime = (at: number) => column(at).length > 0 && column(at).every((cell) => (isNumber(cell) ? Number(cell) > 1e8 : !Number.isNaN(Date.parse(cell))));
+  const areMostly = (at: number, is: (cell: string) => boolean) => {
+    const all = column(at);
+    return all.length > 0 && all.filter(is).length >= all.length * MOST;
+  };
+  const isTime = (at: number) => areMostly(at, (cell) => (isNumber(cell) ? Number(cell) > 1e8 : !Number.isNaN(Date.parse(cell))));
   const named = names.findIndex((name, at) => TIMES.test(name) && isTime(at));
   const time = named >= 0 ? named : names.findIndex((_, at) => isTime(at));
   const columns = names.map((name, at): Column => {
     if (at === time) return { name, role: "time" };
     if (!name) return { name, role: "none" };
-    return { name, role: column(at).length > 0 && column(at).every(isNumber) ? "value" : "label" };
+    return { name, role: areMostly(at, isNumber) ? "value" : "label" };
   });
-  return { columns, separator, precision: time < 0 ? "ns" : precisionOf(column(time)[0] ?? "") };
+  return { columns, separator, precision: time < 0 ? "ns" : precisionOf(column(time).find((cell) => isNumber(cell) || !Number.isNaN(Date.parse(cell))) ?? "") };
 }
 
 /** The unit of a time, by its size: none of these units comes near another for a hundred years. */

@@ -14,7 +14,7 @@ import { Operations } from "./pages/operations";
 import { Reports } from "./pages/reports";
 import { OpeningCard } from "./parts/opening";
 import { type PageName, type Place, place } from "./state";
-import { spanText } from "./time";
+import { spanText, timeText } from "./time";
 import "uplot/dist/uPlot.min.css";
 import "./style.css";
 
@@ -53,7 +53,9 @@ function Page() {
       if (page) location.hash = `#/${page[0]}`;
       if (event.key === "/") {
         event.preventDefault();
-        document.querySelector<HTMLElement>("main input, main textarea")?.focus();
+        // What is asked, where something is; else the first field.
+        const field = document.querySelector<HTMLElement>("main .row .metric input, main .row .cm-content, main .row textarea");
+        (field ?? document.querySelector<HTMLElement>("main input, main textarea"))?.focus();
       }
     };
     window.addEventListener("keydown", onKey);
@@ -86,6 +88,9 @@ function Page() {
       </header>
       <main id="content" tabIndex={-1}>
         {asked.answer && <Clocks serverMs={asked.answer.now_ms} />}
+        {asked.answer && asked.error instanceof Refusal && asked.error.isSilence && (
+          <p class="caution" role="status">Nothing comes from the server. What stands here is of {timeText(asked.answer.now_ms, "local").slice(11, 19)}, or older.</p>
+        )}
         {opening ? <OpeningCard opening={opening} /> : <Named at={at} />}
       </main>
     </>

@@ -78,7 +78,7 @@ export function formOf(text: string): Form | null {
 }
 
 /** Names that OpenTSDB's text has room for. */
-export const isPlainName = (name: string) => name !== "" && !/[:{},=\s]/.test(name);
+export const isPlainName = (name: string) => name !== "" && name === name.trim() && !/[:{},=\t\n\r]/.test(name);
 
 const quoted = (name: string) => `"${name.replace(/\\/g, "\\\\").replace(/"/g, '\\"').replace(/\n/g, "\\n")}"`;
 
@@ -88,11 +88,14 @@ export function about(metric: string, isCounter = false): Question {
     const text = textOf({ ...emptyForm(metric), rate: isCounter ? "counter" : "" });
     return { language: "opentsdb", text, isForm: true, isHidden: false };
   }
-  return { language: "influxql", text: selectText(metric), isForm: false, isHidden: false };
+  // Only lines have such names, and their fields stand behind the last point.
+  const at = metric.lastIndexOf(".");
+  const text = at > 0 ? selectText(metric.slice(0, at), quoted(metric.slice(at + 1))) : selectText(metric);
+  return { language: "influxql", text, isForm: false, isHidden: false };
 }
 
-export const selectText = (measurement: string) =>
-  `SELECT mean(*) FROM ${quoted(measurement)} WHERE time >= $start AND time < $end GROUP BY time($step), *`;
+export const selectText = (measurement: string, field = "*") =>
+  `SELECT mean(${field}) FROM ${quoted(measurement)} WHERE time >= $start AND time < $end GROUP BY time($step), *`;
 
 /**
  * A name of the catalogue as PromQL says it, in a selector. There, a field stands behind its measurement with an underscore, and whether the last point

@@ -49,11 +49,12 @@ export function place(hash: string): Place {
 
 export function read(params: URLSearchParams): Explored {
   const explored = unexplored();
-  const hidden = new Set((params.get("off") ?? "").split(",").filter(Boolean).map(Number));
+  const listed = (name: string) => new Set((params.get(name) ?? "").split(",").filter(Boolean).map(Number));
+  const [hidden, asText] = [listed("off"), listed("text")];
   for (const [name, value] of params) {
     const isHidden = hidden.has(explored.questions.length);
     if (name === "m") {
-      explored.questions.push({ language: "opentsdb", text: value, isForm: formOf(value) !== null, isHidden });
+      explored.questions.push({ language: "opentsdb", text: value, isForm: formOf(value) !== null && !asText.has(explored.questions.length), isHidden });
     } else if (name === "i" || name === "p") {
       explored.questions.push({ language: name === "i" ? "influxql" : "promql", text: value, isForm: false, isHidden });
     }
@@ -83,7 +84,12 @@ export function write(explored: Explored): string {
   for (const question of explored.questions) {
     params.append(LETTERS[question.language], question.text);
   }
-  const off = explored.questions.flatMap((question, index) => (question.isHidden ? [index] : []));
-  if (off.length) params.set("off", off.join(","));
+  const list = (name: string, is: (question: Question) => boolean) => {
+    const places = explored.questions.flatMap((question, index) => (is(question) ? [index] : []));
+    if (places.length) params.set(name, places.join(","));
+  };
+  list("off", ({ isHidden }) => isHidden);
+  // What a form can show is shown as one, unless somebody wants its text.
+  list("text", ({ language, text, isForm }) => language === "opentsdb" && !isForm && formOf(text) !== null);
   return `#/explore?${params}`;
 }

@@ -28,6 +28,13 @@ describe("tables", () => {
     expect(sheetOf(["1,2", "3,4"])).toBeNull();
     expect(sheetOf(["a,b"])).toBeNull();
   });
+  it("are what most of their cells are: a bad one is for the dry run to name", () => {
+    const rows = Array.from({ length: 30 }, (_, at) => `${at === 7 ? "yesterday" : 1700000000 + at},h${at % 3},${at === 8 ? "abc" : at}`);
+    const sheet = sheetOf(["timestamp,host,cpu", ...rows]);
+    expect(sheet?.columns.map(({ role }) => role)).toEqual(["time", "label", "value"]);
+    expect(sheet?.precision).toBe("s");
+    expect(sheetOf(["timestamp,cpu", "soon,1", "1700000000,x"])?.columns.map(({ role }) => role)).toEqual(["label", "label"]);
+  });
   it("become Influx lines, with exact times and no more names than they have", () => {
     const sheet = sheetOf(["ts,host name,load", "1700000000.123456789,a b,1.5"])!;
     expect(lineOf("1700000000.123456789,\"a, b\",1.5", sheet, "my cpu")).toBe("my\\ cpu,host\\ name=a\\,\\ b load=1.5 1700000000123456789");

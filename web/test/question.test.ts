@@ -27,6 +27,10 @@ describe("first questions", () => {
     expect(isRate(about("cpu.user", true))).toBe(true);
     expect(isRate(about("rate.of.change"))).toBe(false);
   });
+  it("know where a field stands in a name that is no plain one", () => {
+    expect(about("my room.temp").text).toBe("avg:$step-avg:my room.temp");
+    expect(about("a=b c.temp").text).toContain('SELECT mean("temp") FROM "a=b c" WHERE');
+  });
   it("quote names that are no plain ones", () => {
     const question = about('a "b"\\{c}\nd');
     expect(question.language).toBe("influxql");

@@ -25,6 +25,8 @@ describe("addresses", () => {
       questions: [
         { language: "influxql", text: "SELECT \"a\" FROM \"m\" -- é&=#", isForm: false, isHidden: true },
         { language: "opentsdb", text: "sum:$step-avg:m{h=*}", isForm: true, isHidden: false },
+        { language: "opentsdb", text: "sum:$step-avg:m{h=*}", isForm: false, isHidden: false },
+        { language: "opentsdb", text: "sum:rate{counter,100,5}:m", isForm: false, isHidden: true },
       ],
     };
     expect(read(place(write(explored)).params)).toEqual(explored);

@@ -105,7 +105,7 @@ export function Explore({ params }: { params: URLSearchParams }) {
         <Empty title="Nothing is asked yet"><p>Type a part of a metric's name above, or choose one of <a href="#/metrics">all metrics</a>.</p></Empty>
       )}
       {isAnyAsked && !found && asked.isLoading && <Loading what="Asking…" />}
-      {found && isAnyAsked && <Result found={found} explored={explored} set={set} />}
+      {found && isAnyAsked && <Result found={found} explored={explored} set={set} onRun={asked.again} />}
     </div>
   );
 }
@@ -147,7 +147,14 @@ function Nearest({ question, database, onChoose }: { question: Question; databas
   );
 }
 
-function Result({ found, explored, set }: { found: Outcomes; explored: Explored; set: (part: Partial<Explored>) => void }) {
+interface ResultProps {
+  found: Outcomes;
+  explored: Explored;
+  set: (part: Partial<Explored>) => void;
+  onRun: () => void;
+}
+
+function Result({ found, explored, set, onRun }: ResultProps) {
   const [hidden, setHidden] = useState<Set<string>>(new Set());
   const [cursor, setCursor] = useState<{ values: (number | null)[]; time: number } | null>(null);
   const [focus, setFocus] = useState<number | null>(null);
@@ -194,7 +201,7 @@ function Result({ found, explored, set }: { found: Outcomes; explored: Explored;
             onRange={({ start, end }) => set({ range: { start: String(start), end: String(end) } })}
             onCursor={(values, time) => setCursor(values && time !== null ? { values, time } : null)}
           />
-          <Notes notes={notes} database={explored.database} span={found.span} zone={explored.zone} onChange={noted.again} />
+          <Notes notes={notes} database={explored.database} span={found.span} zone={explored.zone} onChange={() => { noted.again(); onRun(); }} />
           <Legend lines={lines} unit={unit} zone={explored.zone} cursor={cursor} onToggle={toggle} onFocus={setFocus} />
         </>
       )}

@@ -82,6 +82,8 @@ export function Import() {
     }
   };
   const isBusy = run !== null && run.end === null;
+  const sheet = chosen?.plan.format === "csv" ? chosen.plan.sheet : null;
+  const lacks = sheet ? (["time", "value"] as const).filter((wanted) => !sheet.columns.some(({ role }) => role === wanted)) : [];
   const isTried = run !== null && run.end === "whole" && run.isDry && run.progress !== null;
   return (
     <div class="import">
@@ -122,11 +124,12 @@ export function Import() {
           )}
           {chosen.plan.format !== "csv" && <pre class="command first-lines">{chosen.lines.slice(0, 5).join("\n")}</pre>}
           <p class="bar">
-            <button type="button" class={isTried ? "" : "main"} disabled={isBusy} onClick={() => start(true)}>Dry run</button>
+            <button type="button" class={isTried ? "" : "main"} disabled={isBusy || lacks.length > 0} onClick={() => start(true)}>Dry run</button>
             <button type="button" class={isTried ? "main" : ""} disabled={!isTried || isBusy || !run?.progress?.rows} onClick={() => start(false)}>
               {isTried && run?.progress ? `Import ${format(run.progress.rows)} good lines` : "Import"}
             </button>
-            {!isTried && !isBusy && !run && <span class="note">A dry run reads all of it, says what is wrong by line, and stores nothing.</span>}
+            {lacks.length > 0 && <span class="quiet">No column is a {lacks.join(", and none a ")}: choose {lacks.length > 1 ? "them" : "it"} above.{lacks.includes("value") && " Numbers have a point before their decimals, and no other mark."}</span>}
+            {!lacks.length && !isTried && !isBusy && !run && <span class="note">A dry run reads all of it, says what is wrong by line, and stores nothing.</span>}
             {isBusy && <button type="button" onClick={() => run.abort.abort()}>Cancel</button>}
           </p>
           {run && <progress value={run.progress?.bytes ?? 0} max={Math.max(1, chosen.file.size)} aria-label="Read so far" />}
@@ -164,7 +167,6 @@ function SheetForm({ sheet, measurement, lines, onSheet, onMeasurement }: SheetP
             </select>
           </label>
         )}
-        {!isTimed && <span class="quiet">No column is a time: all rows would be of now.</span>}
       </div>
       <div class="scroll" tabIndex={0} role="region" aria-label="Columns">
         <table class="sheet">

@@ -133,10 +133,13 @@ async function panel(metric: string, signal: AbortSignal) {
   const stepMs = step(HOUR_MS, 240);
   const ask = (counts: boolean) => query("", bodyOf(about(metric, counts), span, stepMs), signal);
   if (!isPlainName(metric)) return { span, counts: false, series: (await ask(false)).series };
-  // The samples as they are tell a counter from a gauge: their last quarter of an hour is enough.
-  const recent = { start: span.end - HOUR_MS / 4, end: span.end };
-  const raw = await query("", { ...bodyOf(about(metric), recent, stepMs), text: `none:${metric}` }, signal).catch(() => null);
-  const counts = raw !== null && raw.series.length > 0 && isCounter(raw.series.slice(0, 20));
+  // The samples as they are tell a counter from a gauge: their last quarter of an hour is enough, where there are some.
+  const stored = async (start: number) => {
+    const body = { ...bodyOf(about(metric), { start, end: span.end }, stepMs), text: `none:${metric}` };
+    return (await query("", body, signal).catch(() => null))?.series ?? [];
+  };
+  const recent = await stored(span.end - HOUR_MS / 4);
+  const counts = isCounter((recent.length ? recent : await stored(span.start)).slice(0, 20));
   return { span, counts, series: (await ask(counts)).series };
 }
 

@@ -48,7 +48,8 @@ export function BoardEdit({ board, taken, onDone }: Props) {
         onDone("");
         return;
       }
-      await keepSaved({ name: title, panels: bare });
+      const was = { panels: bare, was_changed_ms: board.changed_ms };
+      await keepSaved(title === board.name ? { name: title, ...was } : { name: title, panels: bare });
       // Only once the new one is there does the old one go.
       if (title !== board.name) await forgetSaved(board.name);
       onDone(title);

@@ -1,6 +1,6 @@
 // Notes in the range that is shown, and one more.
 
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { type Note, annotate, forgetNote } from "../api";
 import { type Span, type Zone, instant, timeText } from "../time";
 import { Failed } from "./small";
@@ -18,6 +18,8 @@ export function Notes({ notes, database, span, zone, onChange }: Props) {
   const [text, setText] = useState("");
   const [at, setAt] = useState("now");
   const [error, setError] = useState<Error | null>(null);
+  const field = useRef<HTMLInputElement>(null);
+  useEffect(() => { if (isOpen) field.current?.focus(); }, [isOpen]);
   const guarded = async (work: () => Promise<unknown>) => {
     try {
       await work();
@@ -45,7 +47,7 @@ export function Notes({ notes, database, span, zone, onChange }: Props) {
       {!isOpen && <button type="button" class="plain" onClick={() => setIsOpen(true)}>+ note</button>}
       {isOpen && (
         <form class="bar" onSubmit={(event) => { event.preventDefault(); add(); }}>
-          <input type="text" aria-label="Note" placeholder="What happened?" value={text} onInput={(event) => setText(event.currentTarget.value)} />
+          <input ref={field} type="text" aria-label="Note" placeholder="What happened?" value={text} onInput={(event) => setText(event.currentTarget.value)} />
           <input type="text" class="short" aria-label="When" value={at} onInput={(event) => setAt(event.currentTarget.value)} />
           <button type="submit">Add note</button>
           <button type="button" class="plain" onClick={() => setIsOpen(false)}>Cancel</button>

@@ -75,6 +75,8 @@ function FormFields({ form, database, onChange }: { form: Form; database: string
   const of = { db: database, metric: form.metric };
   const windows = [...new Set(["$step", "", "10s", "1m", "5m", "1h", "1d", form.window])];
   const [adding, setAdding] = useState(false);
+  // The label that was just added, whose value is typed next.
+  const [added, setAdded] = useState("");
   return (
     <div class="form">
       <Suggest
@@ -109,7 +111,7 @@ function FormFields({ form, database, onChange }: { form: Form; database: string
         <span class="filter" key={filter.label}>
           <b>{filter.label}</b>
           <Suggest
-            label={`Value of ${filter.label}`} value={filter.pattern} placeholder="*"
+            label={`Value of ${filter.label}`} value={filter.pattern} placeholder="*" isFirst={filter.label === added}
             suggest={suggest("values", { ...of, label: filter.label })} onChange={(pattern) => setFilter(at, { pattern: pattern || "*" })}
           />
           <label title="A line for each value">
@@ -120,9 +122,10 @@ function FormFields({ form, database, onChange }: { form: Form; database: string
       ))}
       {form.metric && (adding
         ? <Suggest
-            className="label" label="Label" placeholder="Label" value="" suggest={suggest("labels", of)}
+            className="label" label="Label" placeholder="Label" value="" isFirst suggest={suggest("labels", of)}
             onChange={(label) => {
               setAdding(false);
+              setAdded(label);
               if (label) set({ filters: [...form.filters.filter((filter) => filter.label !== label), { label, pattern: "*", splits: true }] });
             }}
           />

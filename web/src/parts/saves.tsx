@@ -36,8 +36,9 @@ function Saves({ address, isAsked, close }: { address: string; isAsked: boolean;
         setSaid(`Saved as “${title}”.`);
       } else {
         const into = board === "\0" ? title : board;
-        const panels = boards.find((one) => one.name === into)?.panels ?? [];
-        await keepSaved({ name: into, panels: [...panels, { title, address }] });
+        const before = boards.find((one) => one.name === into);
+        const panels = [...(before?.panels ?? []), { title, address }];
+        await keepSaved({ name: into, panels, ...(before ? { was_changed_ms: before.changed_ms } : {}) });
         setSaid(`“${title}” is on the dashboard “${into}”.`);
       }
       setError(null);

@@ -13,12 +13,14 @@ interface Props {
   label: string;
   placeholder?: string;
   className?: string;
+  /** Whether it is to be typed into as soon as it is there. */
+  isFirst?: boolean;
   /** Names for what was typed. */
   suggest: (typed: string, signal: AbortSignal) => Promise<Suggestion[]>;
   onChange: (value: string) => void;
 }
 
-export function Suggest({ value, label, placeholder, className, suggest, onChange }: Props) {
+export function Suggest({ value, label, placeholder, className, isFirst = false, suggest, onChange }: Props) {
   const id = useId();
   const [typed, setTyped] = useState(value);
   const [offers, setOffers] = useState<Suggestion[]>([]);
@@ -26,6 +28,12 @@ export function Suggest({ value, label, placeholder, className, suggest, onChang
   const [isOpen, setIsOpen] = useState(false);
   const [at, setAt] = useState(-1);
   const list = useRef<HTMLUListElement>(null);
+  const field = useRef<HTMLInputElement>(null);
+  useEffect(() => {
+    if (!isFirst) return;
+    field.current?.focus();
+    field.current?.select();
+  }, [isFirst]);
   useEffect(() => setTyped(value), [value]);
   useEffect(() => {
     if (!isOpen) return undefined;
@@ -63,7 +71,7 @@ export function Suggest({ value, label, placeholder, className, suggest, onChang
   return (
     <div class={`suggest ${className ?? ""}`}>
       <input
-        type="text" role="combobox" aria-label={label} aria-expanded={isShown} aria-controls={id} aria-autocomplete="list"
+        ref={field} type="text" role="combobox" aria-label={label} aria-expanded={isShown} aria-controls={id} aria-autocomplete="list"
         aria-activedescendant={at >= 0 ? `${id}-${at}` : undefined}
         placeholder={placeholder} value={typed} autocomplete="off" spellcheck={false}
         onInput={(event) => { setTyped(event.currentTarget.value); setIsOpen(true); setAt(-1); }}

@@ -74,7 +74,7 @@ impl Endpoint {
     pub(super) fn changes(self, method: &str) -> bool {
         match self {
             Self::Delete | Self::Import => true,
-            Self::Saved | Self::Annotations => !matches!(method, "GET" | "HEAD"),
+            Self::Saved | Self::Annotations => method != "GET",
             _ => false,
         }
     }
@@ -90,7 +90,7 @@ impl Endpoint {
             (Self::Metric, _) => &["metric", "measurement"],
             (Self::Delete, _) => &["dry_run"],
             (Self::Saved, "DELETE") => &["name"],
-            (Self::Annotations, "GET" | "HEAD") => &["start_ms", "end_ms"],
+            (Self::Annotations, "GET") => &["start_ms", "end_ms"],
             (Self::Annotations, "DELETE") => &["start_ms"],
             (Self::Import, _) => &[
                 "format",

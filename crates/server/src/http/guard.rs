@@ -35,7 +35,7 @@ pub(super) fn admit(shared: &Shared, route: &Route, call: &mut Call) -> Result<(
         let text = format!("this server is not known as {name:?}; http.hosts lists its names");
         return Err(Reply::text(StatusCode::MISDIRECTED_REQUEST, text).close());
     }
-    let is_looking = matches!(&*call.method, "GET" | "HEAD");
+    let is_looking = call.method == "GET";
     let is_change = changes(route, call);
     let is_theirs = is_change || !is_looking || is_loaded(&call.headers);
     if route.right != Right::Public && !call.is_trusted && is_theirs {

@@ -28,19 +28,18 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
     let params = Params::parse(&call.query);
     let at = |name: &str| params.get(name).map(|text| time(name, text.parse().ok())).transpose();
     let (start_ms, end_ms) = (at("start_ms")?, at("end_ms")?);
-    let method = call.method.clone();
+    let asked = call.method.clone();
+    // There, a POST adds to what is stored, and a PUT takes its place.
+    let method = if asked == "POST" { "PUT".to_owned() } else { asked };
     let (path, query, body) = match &*method {
-        "POST" => ("/api/annotation", String::new(), note(shared, call).await?),
+        "PUT" => ("/api/annotation", String::new(), note(shared, call).await?),
         "DELETE" => {
             let start_ms = start_ms.ok_or_else(|| bad("start_ms: which one is to go?"))?;
             ("/api/annotation", String::new(), json!({"startTime": theirs(start_ms)}).to_string())
         }
         _ => {
-            // There, times of a list are seconds, as long as they fit 32 bits.
-            let second = |ms: i64| (ms / 1000).clamp(1, SECONDS_BELOW - 1);
-            let start_s = second(start_ms.unwrap_or_default());
-            let end_s = end_ms.map_or(SECONDS_BELOW - 1, |end_ms| second(end_ms + 1000));
-            let query = format!("start_time={start_s}&end_time={end_s}");
+            // There, notes are listed by where they begin and end, and not by what they overlap.
+            let query = format!("start_time=1&end_time={}", SECONDS_BELOW - 1);
             ("/api/annotations", query, String::new())
         }
     };
@@ -57,9 +56,11 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
         let found: Value = serde_json::from_str(&answer.body).unwrap_or_default();
         let told = match (is_list, &found) {
             (true, Value::Array(notes)) => {
-                json!({"annotations": notes.iter().map(told).collect::<Vec<_>>()})
+                let mut notes: Vec<Note> = notes.iter().map(told).collect();
+                notes.retain(|note| note.overlaps(start_ms, end_ms));
+                json!({"annotations": notes.iter().map(Note::shown).collect::<Vec<_>>()})
             }
-            (_, Value::Object(_)) => told(&found),
+            (_, Value::Object(_)) => told(&found).shown(),
             _ => json!({}),
         };
         work.write(told.to_string().as_bytes())?;
@@ -85,16 +86,16 @@ async fn note(shared: &Shared, call: Call) -> Result<String, Reply> {
         Some(value) => time(name, value.as_i64()).map(Some),
     };
     let start_ms = at("start_ms")?.ok_or_else(|| bad("start_ms: when was it?"))?;
-    let end_ms = at("end_ms")?.unwrap_or(0);
+    let end_ms = at("end_ms")?;
     let said = text("text")?;
     if said.trim().is_empty() {
         return Err(bad("text: what is to be said?"));
     }
-    if end_ms != 0 && end_ms < start_ms {
+    if end_ms.is_some_and(|end_ms| end_ms < start_ms) {
         return Err(bad("end_ms: must not be before start_ms"));
     }
     let details = text("details")?;
-    let (start, end) = (theirs(start_ms), theirs(end_ms));
+    let (start, end) = (theirs(start_ms), theirs(end_ms.unwrap_or(0)));
     Ok(json!({"startTime": start, "endTime": end, "description": said, "notes": details})
         .to_string())
 }
@@ -109,19 +110,40 @@ fn time(name: &str, millis: Option<i64>) -> Result<i64, Reply> {
     millis.ok_or_else(|| bad(&format!("{name}: must be milliseconds since 1970")))
 }
 
-fn told(note: &Value) -> Value {
+/// A note as it is told.
+struct Note {
+    start_ms: i64,
+    end_ms: Option<i64>,
+    text: String,
+    details: String,
+}
+
+impl Note {
+    fn overlaps(&self, start_ms: Option<i64>, end_ms: Option<i64>) -> bool {
+        let last_ms = self.end_ms.unwrap_or(self.start_ms);
+        end_ms.is_none_or(|end_ms| self.start_ms <= end_ms)
+            && start_ms.is_none_or(|start_ms| last_ms >= start_ms)
+    }
+
+    fn shown(&self) -> Value {
+        let Self { start_ms, end_ms, text, details } = self;
+        json!({"start_ms": start_ms, "end_ms": end_ms, "text": text, "details": details})
+    }
+}
+
+fn told(note: &Value) -> Note {
     let millis = |name: &str| match note.get(name).and_then(Value::as_i64) {
         Some(time) if time < SECONDS_BELOW => time * 1000,
         Some(time) => time,
         None => 0,
     };
-    let text = |name: &str| note.get(name).and_then(Value::as_str).unwrap_or_default();
-    json!({
-        "start_ms": millis("startTime"),
-        "end_ms": Some(millis("endTime")).filter(|end| *end > 0),
-        "text": text("description"),
-        "details": text("notes"),
-    })
+    let text = |name: &str| note.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+    Note {
+        start_ms: millis("startTime"),
+        end_ms: Some(millis("endTime")).filter(|end| *end > 0),
+        text: text("description"),
+        details: text("notes"),
+    }
 }
 
 fn failure(error: &HttpError) -> Failure {

@@ -241,10 +241,12 @@ fn take(
     }
     let rows = batch.rows().len();
     let decoded = rejects.len();
-    let samples = batch.samples();
+    let mut samples = batch.samples();
     let (mut commit, mut found) = (None, None);
     if asked.is_preview {
-        found = Some(Found::of(&batch, store, namespace, &mut rejects).show());
+        let seen = Found::of(&batch, store, namespace, &mut rejects);
+        samples = seen.samples;
+        found = Some(seen.show());
     } else {
         let manner = Manner::Strict;
         let checked = match asked.format {
@@ -293,6 +295,8 @@ struct Found {
     /// Metrics with their kinds and how many samples they have.
     metrics: BTreeMap<String, (&'static str, u64)>,
     labels: BTreeSet<String>,
+    /// Samples of the rows that are good.
+    samples: usize,
     start_ns: Option<i64>,
     end_ns: Option<i64>,
     /// Metrics and labels there are more.
@@ -318,11 +322,10 @@ impl Found {
                 continue;
             }
             let measurement = String::from_utf8_lossy(parts.measurement()).into_owned();
-            for (name, _) in parts.labels() {
-                found.label(&String::from_utf8_lossy(name));
-            }
             let Some(shape) = batch.shape(row.shape) else { continue };
             let cells = batch.cells(row, shape.fields_count);
+            let mut samples = Vec::with_capacity(cells.len());
+            let mut fault = None;
             for (span, cell) in batch.fields(shape).iter().zip(cells) {
                 field.clear();
                 if (batch.syntax().parse_field)(batch.slice(*span), &mut field).is_err() {
@@ -334,9 +337,21 @@ impl Found {
                     let (is, was) = (kind_name(cell.kind), kind_name(known));
                     let reason = format!("is {is} here, and {was} in the store");
                     let field = name.to_string().into();
-                    rejects.push(Reject { line: row.line, field, reason });
+                    fault.get_or_insert(Reject { line: row.line, field, reason });
                 }
-                found.sample(metric(&measurement, &name), cell, row.time_ns);
+                samples.push((metric(&measurement, &name), cell));
+            }
+            // A row is stored whole, or not at all.
+            if let Some(fault) = fault {
+                rejects.push(fault);
+                continue;
+            }
+            for (name, _) in parts.labels() {
+                found.label(&String::from_utf8_lossy(name));
+            }
+            found.samples += samples.len();
+            for (metric, cell) in samples {
+                found.sample(metric, cell, row.time_ns);
             }
         }
         found

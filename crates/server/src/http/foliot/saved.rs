@@ -54,7 +54,7 @@ fn list(shared: &Shared, store: &Store, call: &Call) -> Reply {
 
 async fn put(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
     let (prefix, by) = (prefix(shared, &call), call.who.name().to_owned());
-    let known = ["name", "address", "panels"];
+    let known = ["name", "address", "panels", "was_changed_ms"];
     let body = body_of(shared, call, &known).await?;
     let name = name(body.get("name").and_then(Value::as_str).unwrap_or_default())?;
     let mut saved = Map::new();
@@ -72,6 +72,11 @@ async fn put(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
             return Err(bad(&format!("address: {one_of}")));
         }
     }
+    let was_changed = match body.get("was_changed_ms") {
+        None | Some(Value::Null) => None,
+        Some(at) if at.is_i64() => Some(at.clone()),
+        Some(_) => return Err(bad("was_changed_ms: must be milliseconds since 1970")),
+    };
     saved.insert("name".to_owned(), json!(name));
     saved.insert("by".to_owned(), json!(by));
     saved.insert("changed_ms".to_owned(), json!(now_ns() / NANOS_PER_MILLI));
@@ -80,6 +85,17 @@ async fn put(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
     let written = {
         // What is counted must not become more meanwhile.
         let _alone = shared.facts.lock();
+        if let Some(was_changed) = &was_changed {
+            let stored = store.engine().catalog_get(KIND, &key);
+            let stored = stored.and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
+            if stored.as_ref().and_then(|stored| stored.get("changed_ms")) != Some(was_changed) {
+                let text = format!(
+                    "{name:?} was changed or deleted by somebody else since it was looked at; \
+                     nothing is saved. Open it again, and make the change there"
+                );
+                return Err(refuse(StatusCode::CONFLICT, &text));
+            }
+        }
         let bytes = Value::Object(saved.clone()).to_string();
         let mut others = facts(store, &prefix);
         others.retain(|(other, _)| *other != key);

@@ -54,7 +54,7 @@ async fn respond(shared: &Arc<Shared>, route: &Route, call: Call) -> Result<Repl
     }
     let who = call.who.clone();
     let is_bucket = matches!(route.target, Target::InfluxBuckets | Target::InfluxBucket);
-    let changes = is_bucket && !matches!(&*call.method, "GET" | "HEAD");
+    let changes = is_bucket && call.method != "GET";
     if changes && !who.is_administrator() {
         return Err(refuse(StatusCode::FORBIDDEN, "insufficient permissions"));
     }
@@ -92,7 +92,7 @@ async fn respond(shared: &Arc<Shared>, route: &Route, call: Call) -> Result<Repl
     aside(|| match what {
         (Target::InfluxOrgs, _) => account::orgs(&params),
         (Target::InfluxOrg, _) => account::org(id),
-        (Target::InfluxBuckets, "GET" | "HEAD") => Ok(list(store, &who, &params)),
+        (Target::InfluxBuckets, "GET") => Ok(list(store, &who, &params)),
         (Target::InfluxBuckets, _) => create(shared, store, &text.bytes, &caller),
         (Target::InfluxBucket, "PATCH") => change(shared, store, id, &text.bytes, &caller),
         (Target::InfluxBucket, _) => {

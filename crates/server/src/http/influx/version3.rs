@@ -32,7 +32,7 @@ pub(super) async fn answer(shared: &Arc<Shared>, target: Target, call: Call) -> 
     let answered = match (target, &*call.method) {
         (Target::InfluxQuery3, _) => query(shared, call).await,
         (Target::InfluxSql, _) => Err(refuse(NO_ROWS, StatusCode::NOT_IMPLEMENTED, SQL)),
-        (_, "GET" | "HEAD") => list(shared, call).await,
+        (_, "GET") => list(shared, call).await,
         (_, method) => match may_change(&call) {
             Ok(()) if method == "POST" => create(shared, call).await,
             Ok(()) => remove(shared, call).await,

@@ -94,7 +94,8 @@ pub(super) async fn graph(shared: &Arc<Shared>, call: Call) -> Result<Reply, Rep
     let reading = reading_of(&scope, &call.query, b"").await?;
     let parsed = reading.read(|| Graph::parse(&request, now_ns() / NANOS_PER_MILLI));
     let Some(mut graph) = parsed.map_err(|error| refuse(&error))? else {
-        let page = format!("/#{query}");
+        // A fragment of its own, even an empty one, would take the place of the browser's.
+        let page = if query.is_empty() { "/".to_owned() } else { format!("/#{query}") };
         return Ok(Reply::empty(StatusCode::FOUND).header(header::LOCATION, &page));
     };
     let (kind, gzip) = match graph.form {
@@ -379,7 +380,7 @@ fn check_manner(shared: &Shared, is_trusted: bool, method: &str) -> Result<(), R
     if !is_trusted {
         return Err(refuse_with(StatusCode::FORBIDDEN, FOREIGN).close());
     }
-    if matches!(method, "GET" | "HEAD") && !shared.config.http_changes_by_get {
+    if method == "GET" && !shared.config.http_changes_by_get {
         let text = "GET changes nothing here (http.changes_by_get): use POST or DELETE";
         let refusal = refuse_with(StatusCode::METHOD_NOT_ALLOWED, text);
         return Err(refusal.header(header::ALLOW, "POST, DELETE"));
