@@ -261,14 +261,16 @@ fn entropy_bits(counts: &[u32; 256], len: usize) -> usize {
 /// Bits behind the point of [`WEIGHTS`].
 const WEIGHT_BITS: u32 = 16;
 
-/// `count * log2(count)` for each count of a block, in whole numbers: the last bits of the logarithm
-/// differ between C libraries and processors, and all machines must choose the same frame.
+/// `count * log2(count)` for each count of a block, in whole numbers: the last bits of the
+/// logarithm differ between C libraries and processors, and all machines must choose the same
+/// frame.
 const WEIGHTS: [u32; BLOCK_SAMPLES_MAX + 1] = {
     let mut weights = [0; BLOCK_SAMPLES_MAX + 1];
     let mut count = 1;
     while count <= BLOCK_SAMPLES_MAX as u32 {
         let mut log = count.ilog2();
-        // From 1 up to 2, with 32 bits behind the point. Squared, it says the next bit of its logarithm.
+        // From 1 up to 2, with 32 bits behind the point. Squared, it says the next bit of its
+        // logarithm.
         let (mut rest, mut bit) = ((count as u64) << (32 - log), 0);
         while bit < WEIGHT_BITS {
             let square = (rest as u128 * rest as u128) >> 32;
