@@ -3,7 +3,7 @@
 
 CARGO ?= cargo
 
-.PHONY: help run test check fmt tidy web test-foreign compare-influxql compare-promql compare-opentsdb deny bench benchmarks sim mutations torture attacks costs fuzz dist test-packages
+.PHONY: help run test check fmt tidy web test-foreign compare-influxql compare-promql compare-opentsdb deny bench benchmarks sim mutations torture attacks costs fuzz dist boards test-packages
 
 help:            ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -78,6 +78,9 @@ test-packages:   ## the Debian package in a bare Debian; builds it first, a quar
 
 dist:            ## packages for all machines, into dist/; needs rustup, Python 3 and dpkg-deb
 	tools/dist
+
+boards:          ## i686, and ARM under QEMU, beside x86-64: tests, files and answers; an hour or more; needs rustup and Python 3
+	tools/boards
 
 fmt:             ## format and wrap
 	$(CARGO) fmt --all

@@ -15,7 +15,7 @@
 
 use crate::lane::Lane;
 use crate::varint::{get_i64, get_u64, len_u64, put_i64, put_u64, zigzag};
-use crate::{CodecError, bits};
+use crate::{BLOCK_SAMPLES_MAX, CodecError, bits};
 
 /// Marks a width byte that shift and patches follow.
 const EXTENDED: u8 = 0x80;
@@ -249,14 +249,43 @@ fn read_patches(bytes: &mut &[u8], width: u32, out: &mut [i64]) -> Result<(), Co
 
 /// Bits of `len` symbols that occur so many times each, by their entropy (C. E. Shannon, 1948).
 fn entropy_bits(counts: &[u32; 256], len: usize) -> usize {
-    let log = |count: usize| count as f64 * (count as f64).log2();
-    let (mut sum, mut distinct) = (0.0, 0);
+    let weight = |count: usize| WEIGHTS.get(count).copied().unwrap_or_default();
+    let (mut sum, mut distinct) = (0, 0);
     for &count in counts.iter().filter(|&&count| count > 0) {
-        sum += log(count as usize);
+        sum += weight(count as usize);
         distinct += 1;
     }
-    (log(len) - sum) as usize + TABLE_BITS * distinct
+    (weight(len).saturating_sub(sum) >> WEIGHT_BITS) as usize + TABLE_BITS * distinct
 }
+
+/// Bits behind the point of [`WEIGHTS`].
+const WEIGHT_BITS: u32 = 16;
+
+/// `count * log2(count)` for each count of a block, in whole numbers: the last bits of the
+/// logarithm differ between C libraries and processors, and all machines must choose the same
+/// frame.
+const WEIGHTS: [u32; BLOCK_SAMPLES_MAX + 1] = {
+    let mut weights = [0; BLOCK_SAMPLES_MAX + 1];
+    let mut count = 1;
+    while count <= BLOCK_SAMPLES_MAX as u32 {
+        let mut log = count.ilog2();
+        // From 1 up to 2, with 32 bits behind the point. Squared, it says the next bit of its
+        // logarithm.
+        let (mut rest, mut bit) = ((count as u64) << (32 - log), 0);
+        while bit < WEIGHT_BITS {
+            let square = (rest as u128 * rest as u128) >> 32;
+            log = log << 1 | (square >> 33) as u32;
+            rest = (square >> (square >> 33)) as u64;
+            bit += 1;
+        }
+        #[expect(clippy::indexing_slicing, reason = "it has a place for each count")]
+        {
+            weights[count as usize] = count * log;
+        }
+        count += 1;
+    }
+    weights
+};
 
 /// Number of bits that `value` needs; none for zero.
 fn bit_length(value: u64) -> u32 {
@@ -337,4 +366,25 @@ fn cheapest(folded: &[i32], dropped: u32, width_max: u32) -> Option<(u32, usize,
         limit = width - 1;
     }
     best
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn weights_are_those_of_the_logarithm() {
+        for (count, &weight) in WEIGHTS.iter().enumerate().skip(1) {
+            let exact = count as f64 * (count as f64).log2();
+            let short = exact - f64::from(weight) / f64::from(1 << WEIGHT_BITS);
+            assert!((-1e-9..0.02).contains(&short), "{count}: {short}");
+        }
+        let mut counts = [0; 256];
+        assert_eq!(entropy_bits(&counts, 0), 0);
+        counts[..4].fill(256);
+        assert_eq!(entropy_bits(&counts, 1024), 2048 + 4 * TABLE_BITS);
+        counts[..3].copy_from_slice(&[512, 256, 256]);
+        counts[3] = 0;
+        assert_eq!(entropy_bits(&counts, 1024), 1536 + 3 * TABLE_BITS);
+    }
 }

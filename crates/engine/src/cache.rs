@@ -95,7 +95,7 @@ impl Cache {
         Self {
             damages,
             shards: std::array::from_fn(|_| Mutex::new(Rank::Cache, Shard::default())),
-            shard_bytes_max: (bytes_max as usize) / SHARDS,
+            shard_bytes_max: usize::try_from(bytes_max).unwrap_or(usize::MAX) / SHARDS,
             hits: AtomicU64::new(0),
             misses: AtomicU64::new(0),
         }

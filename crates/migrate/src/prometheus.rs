@@ -32,7 +32,7 @@ const SERIES_BYTES: usize = 256 << 10;
 const GATHERED_BYTES: usize = 32 << 20;
 
 /// The labels of the log's series, which are held in memory: as many as ten million series have.
-const LABELS_BYTES_MAX: usize = 4 << 30;
+const LABELS_BYTES_MAX: u64 = 4 << 30;
 
 /// A segment of a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -288,7 +288,7 @@ type EachRecord<'f> =
 struct Log {
     /// Labels of series by number.
     names: HashMap<u64, Vec<u8>>,
-    names_bytes: usize,
+    names_bytes: u64,
     deleted: Gaps,
     gathered: HashMap<u64, Gathered>,
     gathered_bytes: usize,
@@ -300,7 +300,7 @@ impl Log {
     fn name(&mut self, said: Said<'_>) -> Result<(), Wrong> {
         match said {
             Said::Series(number, key) => {
-                self.names_bytes += key.len();
+                self.names_bytes += key.len() as u64;
                 if self.names_bytes > LABELS_BYTES_MAX {
                     return Err(format!(
                         "the labels of the wal take more than {LABELS_BYTES_MAX} bytes"

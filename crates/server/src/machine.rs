@@ -3,13 +3,17 @@
 use std::fs;
 use std::path::Path;
 
+/// What a program of 32 bits counts on: its addresses reach 4 GiB, of which some kernels keep half.
+const NARROW_BYTES: u64 = 2 << 30;
+
 /// Memory of the machine, or of the control group that this process runs in if that has less, in
-/// bytes. Nothing where the system does not say.
+/// bytes; no more than a program of its width can use. Nothing where the system does not say.
 pub fn memory_bytes() -> Option<u64> {
     let read = |path: &str| fs::read_to_string(path).ok();
     let machine = read("/proc/meminfo").and_then(|text| meminfo_total(&text));
     let groups = read("/proc/self/cgroup").unwrap_or_default();
-    [machine, group_limit(&groups, read)].into_iter().flatten().min()
+    let usable = cfg!(target_pointer_width = "32").then_some(NARROW_BYTES);
+    [machine, group_limit(&groups, read), usable].into_iter().flatten().min()
 }
 
 /// The smallest limit of the groups that `/proc/self/cgroup` names, and of those around them.
@@ -44,7 +48,12 @@ fn meminfo_total(text: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{group_limit, meminfo_total};
+    use super::{group_limit, meminfo_total, memory_bytes};
+
+    #[test]
+    fn no_more_is_counted_on_than_addresses_reach() {
+        assert!(memory_bytes().unwrap() < usize::MAX as u64);
+    }
 
     #[test]
     fn totals_are_in_kibibytes() {

@@ -33,8 +33,8 @@ use foliot_model::{Cell, TimeRange};
 
 /// Pages per shelf: a shelf is allocated when its first page is.
 const SHELF_PAGES: usize = 1024;
-/// Shelves for all u32 ids.
-const SHELVES: usize = (1 << 32) / PAGE_SERIES / SHELF_PAGES;
+/// Shelves for all u32 ids, whose number a `usize` of 32 bits does not hold.
+const SHELVES: usize = ((1_u64 << 32) / (PAGE_SERIES * SHELF_PAGES) as u64) as usize;
 
 /// A place for a page, which is there while its series are written.
 type Place = Mutex<Option<Box<PageData>>>;

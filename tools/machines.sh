@@ -1,0 +1,58 @@
+# What tools/dist and tools/boards share: the machines that Foliot is published for, and how to build
+# for them. To be sourced at the root of the repository.
+#
+# Needs Rust from rustup, and Python 3 with venv. The C compiler and linker for the foreign machines is
+# Zig's, from PyPI, as is what has Cargo use it.
+
+zig_version=0.15.2
+zigbuild_version=0.24.1
+
+# Machine, Rust's target, Debian's name. Debian's armhf is ARMv7; the Pi 1 and Zero are ARMv6.
+machines="x86_64-linux x86_64-unknown-linux-musl amd64
+aarch64-linux aarch64-unknown-linux-musl arm64
+armv7-linux armv7-unknown-linux-musleabihf armhf
+armv6-linux arm-unknown-linux-musleabihf -
+i686-linux i686-unknown-linux-musl i386"
+
+# known_machines PROGRAM NAME...: ends a program that was given another name.
+known_machines() {
+    local program=$1 name
+    shift
+    for name in "$@"; do
+        grep -q "^$name " <<<"$machines" || {
+            echo "$program: no machine is called $name; there are: $(cut -d' ' -f1 <<<"$machines" | xargs)" >&2
+            exit 2
+        }
+    done
+}
+
+# machine_tools: gets Zig and cargo-zigbuild into a folder of their own, $tools.
+machine_tools() {
+    tools=$PWD/target/dist-tools
+    mkdir -p "$tools"
+    [ -x "$tools/python/bin/python" ] || python3 -m venv "$tools/python"
+    "$tools/python/bin/pip" install -q --disable-pip-version-check "ziglang==$zig_version" "cargo-zigbuild==$zigbuild_version"
+    export PATH=$tools/python/bin:$tools/bin:$PATH
+
+    # No path of the building machine gets into the program, neither from Rust nor from C.
+    local sysroot cargo_home=${CARGO_HOME:-$HOME/.cargo}
+    sysroot=$(rustc --print sysroot)
+    export RUSTFLAGS="--remap-path-prefix=$PWD=/foliot --remap-path-prefix=$cargo_home=/cargo --remap-path-prefix=$sysroot=/rust"
+    export CFLAGS="-ffile-prefix-map=$PWD=/foliot -ffile-prefix-map=$cargo_home=/cargo"
+}
+
+# natively COMMAND...: for this machine, as everybody builds.
+natively() { env -u RUSTFLAGS -u CFLAGS -u RUSTC_BOOTSTRAP "$@"; }
+
+# zig_cargo TARGET VERB FLAG...: `cargo VERB` for a target. Where its standard library cannot be had ready,
+# that is built from its source.
+zig_cargo() {
+    local target=$1 verb=$2 std=()
+    shift 2
+    if ! rustup -q target add "$target" >/dev/null 2>&1; then
+        rustup -q component add rust-src
+        std=(-Z "build-std=std,panic_unwind")
+    fi
+    # Only what is built from source may do what stable Rust may not.
+    env ${std[0]:+RUSTC_BOOTSTRAP=1} cargo-zigbuild "$verb" --locked --target "$target" "${std[@]}" "$@"
+}
