@@ -446,9 +446,12 @@ test("OpenTSDB's link opens Explore; its text, labels and menus are where one ty
   assert.equal(await page.getByLabel("Language").inputValue(), "text", "an address keeps it");
   await page.getByLabel("Language").selectOption("form");
   await page.getByRole("button", { name: "Remove host" }).click();
+  const isTypedInto = (label) => page.waitForFunction((wanted) => document.activeElement?.getAttribute("aria-label") === wanted, label);
   await page.getByRole("button", { name: "+ label" }).click();
+  await isTypedInto("Label");
   await page.keyboard.type("host");
   await page.keyboard.press("Enter");
+  await isTypedInto("Value of host");
   await page.keyboard.type("b");
   await page.keyboard.press("Enter");
   await page.waitForURL(/host%3Db/);
@@ -814,7 +817,7 @@ test("hostile names are text on every page", async () => {
     assert.equal(await page.locator("img").count(), 0, view);
   }
   await go("#/import");
-  const csv = `time,${HOSTILE.replace(/[",]/g, "")}\n${now()},1\n${now()},<img src=y>\n`;
+  const csv = `time,${HOSTILE.replace(/[",]/g, "")}\n${`${now()},1\n`.repeat(12)}${now()},<img src=y>\n`;
   await page.getByLabel("File to import").setInputFiles({ name: `${HOSTILE}.csv`, mimeType: "text/csv", buffer: Buffer.from(csv) });
   await page.getByRole("button", { name: "Dry run" }).click();
   await page.getByText("Lines that are refused").or(page.getByText("This is what would be stored")).first().waitFor();
