@@ -43,7 +43,7 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
             ("/api/annotations", query, String::new())
         }
     };
-    let title = Title::new(&format!("annotations {query}"), database);
+    let title = Title::new("annotations", database);
     let level = shared.config.wal_ack;
     let is_list = path.ends_with('s');
     let job = Job::new(who, Some(title), move |work| {
