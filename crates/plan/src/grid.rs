@@ -618,8 +618,8 @@ pub enum GroupFold {
     Part(Grid),
     /// How many have each value, which becomes the label of this name.
     CountValues(Arc<str>),
-    /// How many values lie within each range of VictoriaMetrics' histograms, which becomes the label
-    /// `vmrange`.
+    /// How many values lie within each range of VictoriaMetrics' histograms, which becomes the
+    /// label `vmrange`.
     Ranges,
     /// The first series, whatever its values, with its own labels.
     Any,

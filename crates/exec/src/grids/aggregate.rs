@@ -36,13 +36,7 @@ pub(super) fn aggregate<'q>(
     checked(walk, plan, parameters)?;
     match &plan.fold {
         GroupFold::CountValues(name) => {
-            let text = |of: Point<'_>| -> Option<Arc<str>> {
-                Some(match of {
-                    Point::Number(number) => decimal(number).into(),
-                    Point::Histogram(histogram) => spelled(histogram).into(),
-                })
-            };
-            return counted(walk, plan, &input, (name, &text), steps);
+            return counted(walk, plan, &input, (name, &text_of), steps);
         }
         GroupFold::Ranges => {
             let range = |of: Point<'_>| match of {
@@ -258,6 +252,14 @@ fn counted<'q>(
         tally.finish(&labels, walk, &mut made)?;
     }
     Ok(made)
+}
+
+/// A value as that of a label.
+fn text_of(of: Point<'_>) -> Option<Arc<str>> {
+    Some(match of {
+        Point::Number(number) => decimal(number).into(),
+        Point::Histogram(histogram) => spelled(histogram).into(),
+    })
 }
 
 /// A number as a label's value: the shortest one without an exponent.

@@ -42,8 +42,8 @@ fn bound_text(bound: f64) -> String {
     format!("{digits}e{sign}{:02}", exponent.abs())
 }
 
-/// What the range is called in which a value lies; one that is no number or below zero lies in none.
-/// The end of a range is in it, its beginning is not.
+/// What the range is called in which a value lies; one that is no number or below zero lies in
+/// none. The end of a range is in it, its beginning is not.
 pub(super) fn range_of(value: f64) -> Option<Arc<str>> {
     if value.is_nan() || value < 0.0 {
         return None;

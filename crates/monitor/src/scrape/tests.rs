@@ -293,7 +293,8 @@ fn compare(known: &mut Fixture, page: &[u8], format: Format, at_ms: i64) {
 }
 
 const PAGE: &str = "# HELP a_total what\\nit is\r\n# TYPE a_total counter\r\na_total{x=\"1\"} 7\r\n\
-    # a remark\n# TYPE b gauge\nb{x=\"1\",y=\"\u{fc}\"} 123456789.5\nb{x=\"2\"} NaN\nb{x=\"3\"} 1e3 5\n\
+    # a remark\n# TYPE b gauge\nb{x=\"1\",y=\"\u{fc}\"} 123456789.5\nb{x=\"2\"} NaN\n\
+    b{x=\"3\"} 1e3 5\n\
     # TYPE c histogram\nc_bucket{le=\"1\"} 12\nc_bucket{le=\"+Inf\"} -0\nc_sum 0.25\nc_count 99\n\
     d 1\nd2 2\n";
 

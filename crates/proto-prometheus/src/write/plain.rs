@@ -1,6 +1,6 @@
 //! Labels and samples as all senders write them: the same few fields in the same order, and lengths
-//! of one byte or two. They are read without asking at each byte what it may be. Whatever is written
-//! in another way is left to [`crate::wire::Fields`].
+//! of one byte or two. They are read without asking at each byte what it may be. Whatever is
+//! written in another way is left to [`crate::wire::Fields`].
 
 use super::{SAMPLE, Version};
 use crate::key::{LABEL, LABEL_NAME, LABEL_VALUE};
