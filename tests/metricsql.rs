@@ -184,6 +184,61 @@ fn queries_tell_of_themselves() {
     assert_eq!(server.get("/victoriametrics/internal/force_flush").status, 200);
 }
 
+/// The values at the end are 110 and 25. Ranges end at powers of the 18th root of ten.
+#[test]
+fn values_are_counted_by_ranges_and_by_themselves() {
+    let dir = Scratch::new();
+    let server = server(&dir);
+    let pair = |text: &str, count: u64| format!("{{{text}}} {count}");
+    let le = |bound: &str, count| pair(&format!("\"le\":\"{bound}\""), count);
+    let of_both = [
+        le("+Inf", 2),
+        le("1.000e+02", 1),
+        le("1.136e+02", 2),
+        le("2.448e+01", 0),
+        le("2.783e+01", 1),
+    ];
+    assert_eq!(at_end(&server, "histogram(c)"), of_both);
+    let of_b = |bound: &str, count| pair(&format!("\"job\":\"b\",\"le\":\"{bound}\""), count);
+    assert_eq!(
+        at_end(&server, r#"histogram(c{job="b"}) by (job)"#),
+        [of_b("+Inf", 1), of_b("2.448e+01", 0), of_b("2.783e+01", 1)]
+    );
+    // Half of two lie up to the end of the lower range.
+    let found = at_end(&server, "histogram_quantile(0.5, histogram(c))");
+    assert_eq!(found, ["{} 27.83"]);
+    let range = |range: &str, count| pair(&format!("\"job\":\"a\",\"vmrange\":\"{range}\""), count);
+    // 90, 100 and 110.
+    assert_eq!(
+        at_end(&server, r#"histogram_over_time(c{job="a"}[30s])"#),
+        [range("1.000e+02...1.136e+02", 1), range("8.799e+01...1.000e+02", 2)]
+    );
+    assert_eq!(at_end(&server, r#"histogram_over_time((c - 200)[30s:10s])"#), [""; 0]);
+    let value = |value: u64| pair(&format!("\"job\":\"b\",\"v\":\"{value}\""), 2);
+    assert_eq!(
+        at_end(&server, r#"count_values_over_time("v", c{job="b"}[2m])"#),
+        [value(0), value(10), value(15), value(20), value(25), value(5)]
+    );
+    let answer = |query: &str| {
+        let span = format!("time={}", T + 110);
+        asked(&server, "/victoriametrics/api/v1/query", &span, query)
+    };
+    for (query, word) in [
+        ("histogram(c) limit 1", "takes no limit"),
+        ("histogram_fraction(4, 2, c)", "a value and a larger one"),
+        ("buckets_limit(0, c)", "takes a number above 0"),
+        ("histogram_quantile(0.5, c, 'a', 'b')", "wrong arguments"),
+        ("count_values_over_time('', c)", "wrong arguments"),
+        ("aggr_over_time('histogram_over_time', c)", "unknown function"),
+    ] {
+        let answer = answer(query);
+        assert!(answer["error"].as_str().is_some_and(|told| told.contains(word)), "{answer}");
+    }
+    let refused =
+        asked(&server, "/prometheus/api/v1/query", &format!("time={}", T + 110), "histogram(c)");
+    assert_eq!(refused["status"], "error");
+}
+
 /// Observations within ranges, as VictoriaMetrics' libraries count them: 10 from 1 to 2, 30 from 2
 /// to 4, and 10 from 8 to 16.
 #[test]
@@ -214,6 +269,10 @@ fn ranges_of_victoriametrics_become_bounds() {
     ];
     assert_eq!(at_end(&server, r#"prometheus_buckets(w_bucket{job="a"})"#), of_a);
     assert_eq!(at_end(&server, "prometheus_buckets(none)"), [""; 0]);
+    // Empty buckets at the ends go first, and then the one that is lightest with the next.
+    let three = [bucket("1.600e+01", 50), bucket("2.000e+00", 10), bucket("8.000e+00", 40)];
+    assert_eq!(at_end(&server, r#"buckets_limit(1, w_bucket{job="a"})"#), three);
+    assert_eq!(at_end(&server, r#"buckets_limit(6, w_bucket{job="a"})"#), of_a);
     for (query, wanted) in [
         // The 25th of 50 is 15 of 30 behind 2.
         (
@@ -231,6 +290,20 @@ fn ranges_of_victoriametrics_become_bounds() {
         ("histogram_avg(w_bucket{job='a'})", &[r#"{"job":"a"} 4.5"#]),
         ("histogram_stdvar(w_bucket{job='a'})", &[r#"{"job":"a"} 14.4"#]),
         ("histogram_stddev(w_bucket{job='b'})", &[r#"{"job":"b"} 0"#]),
+        // Between the bounds of the bucket, and its share of all counts.
+        (
+            "histogram_quantile(0.5, w_bucket{job='a'}, 'b')",
+            &[r#"{"b":"lower","job":"a"} 2"#, r#"{"b":"upper","job":"a"} 4"#, r#"{"job":"a"} 3"#],
+        ),
+        (
+            "histogram_share(3, w_bucket{job='a'}, 'b')",
+            &[
+                r#"{"b":"lower","job":"a"} 0.2"#,
+                r#"{"b":"upper","job":"a"} 0.8"#,
+                r#"{"job":"a"} 0.5"#,
+            ],
+        ),
+        ("histogram_fraction(2, 4, w_bucket{job='a'})", &[r#"{"job":"a"} 0.6"#]),
     ] {
         let found = at_end(&server, query);
         let is_near = |(found, wanted): (&String, &&str)| {

@@ -25,6 +25,9 @@ Debian's VictoriaMetrics is 1.79.5. What is not asked, or asked so that it canno
   ranks of equal series        neither says which goes first: what is ranked has values of its own
   round of negative halves     away from 0 there, upwards here, as Prometheus does
   many and one at gaps         `a == bool b` has a value there where b has none
+
+One that knows functions which 1.79.5 does not know yet is asked of histograms only: what else is said
+above is of 1.79.5.
 """
 
 import json
@@ -166,6 +169,7 @@ def vector(depth):
         lambda: f"quantile_over_time({pick('0.5', '0.9')}, {bracketed()})",
         lambda: f'sum(quantiles_over_time("q", 0.5, 0.9, {bracketed()})) by (q, job)',
         lambda: f"predict_linear({bracketed()}, {pick('60', '-300')})",
+        lambda: f"histogram_over_time({bracketed()})",
         lambda: f"{RANDOM.choice(PATHS)}({vector(inner)})",
         lambda: f"smooth_exponential({vector(inner)}, {pick('0.3', '0.8')})",
         lambda: f"range_quantile({pick('0.3', '0.8')}, {vector(inner)})",
@@ -202,6 +206,29 @@ def vector(depth):
         lambda: f"({pick('ceil', 'floor')}({selector()}){keep()} % {pick('7', '0.5')})",
         lambda: f"clamp({vector(inner)}, -5, 20)",
         lambda: f"scalar({selector('load')}) + {vector(inner)}",
+    ])()
+
+
+def counted():
+    """Series of counts within ranges, or up to bounds."""
+    what = pick("load", "requests_total", "uneven", "rate(requests_total)", "max_over_time(load[2m])", "load * 1e-12")
+    return pick(f"histogram({what}) {by()}", f"histogram_over_time({bracketed()})")
+
+
+def figure():
+    """What histograms come to."""
+    bounds = pick("", ', "bounds"')
+    return RANDOM.choice([
+        counted,
+        lambda: f"prometheus_buckets({counted()})",
+        lambda: f"buckets_limit({pick('1', '4', '8')}, {counted()})",
+        lambda: f"histogram_quantile({pick('0', '0.5', '0.9', '1', '2', '-1')}, {counted()}{bounds})",
+        lambda: f"histogram_share({pick('-1', '0', '3', '100', '2e4', 'Inf')}, {counted()}{bounds})",
+        lambda: f"histogram_fraction({pick('-1', '0', '3')}, {pick('5', '100', '2e4')}, {counted()})",
+        lambda: f'histogram_quantiles("phi", 0.1, 0.9, {counted()})',
+        lambda: f"histogram_{pick('avg', 'stdvar', 'stddev')}({counted()})",
+        lambda: f"histogram_quantile(0.5, sum by (vmrange) (histogram_over_time({bracketed()})))",
+        lambda: f'count_values_over_time("v", {bracketed()}){keep()}',
     ])()
 
 
@@ -254,9 +281,11 @@ def main():
     write(VICTORIA, all_series)
     urllib.request.urlopen(VICTORIA + "/internal/force_flush", timeout=30).read()
     failures, answered, refused = [], 0, 0
+    probe = ask(VICTORIA + "/api/v1/", "query", {"query": 'count_values_over_time("v", load)'})
+    is_newer = probe["status"] == "success"
     for _ in range(COUNT):
-        text = vector(RANDOM.randrange(1, 4))
-        if RANDOM.random() < 0.01:
+        text = figure() if is_newer else vector(RANDOM.randrange(1, 4))
+        if not is_newer and RANDOM.random() < 0.01:
             text = f"absent_over_time({pick('load', 'uneven')}[{length()}])"
         start = BEGIN + 60 * RANDOM.randrange(5, 55)
         if RANDOM.random() < 0.3:

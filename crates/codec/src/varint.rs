@@ -16,6 +16,20 @@ pub fn put_u64(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
+/// The bytes that [`put_u64`] appends, the first one lowest, and how many they are. Seven bits go
+/// to each byte by halves: numbers of any length take the same few steps.
+#[inline(always)]
+pub const fn spread_u64(value: u64) -> (u128, u8) {
+    const MORE: u128 = 0x80_8080_8080_8080_8080;
+    let len = (70 - (value | 1).leading_zeros()) / 7;
+    let low = (value & 0x0fff_ffff) | ((value & 0x00ff_ffff_f000_0000) << 4);
+    let low = (low & 0x0000_3fff_0000_3fff) | ((low & 0x0fff_c000_0fff_c000) << 2);
+    let low = (low & 0x007f_007f_007f_007f) | ((low & 0x3f80_3f80_3f80_3f80) << 1);
+    let high = ((value >> 56) & 0x7f) | ((value >> 63) << 8);
+    let more = MORE & ((1 << (8 * (len - 1))) - 1);
+    (low as u128 | ((high as u128) << 64) | more, len as u8)
+}
+
 /// Appends `value`.
 #[inline]
 pub fn put_u32(out: &mut Vec<u8>, value: u32) {
@@ -158,6 +172,8 @@ mod tests {
             let mut out = Vec::new();
             put_u64(&mut out, value);
             prop_assert_eq!(out.len(), len_u64(value));
+            let (spread, len) = spread_u64(value);
+            prop_assert_eq!(&spread.to_le_bytes()[..usize::from(len)], &out[..]);
             put_i64(&mut out, value as i64);
             let mut rest: &[u8] = &out;
             prop_assert_eq!(get_u64(&mut rest), Ok(value));

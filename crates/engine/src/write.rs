@@ -243,12 +243,22 @@ impl Workspace {
     fn arrange(&mut self, resolver: &Resolver<'_>, batch: &Batch<'_>) {
         let Self { places, ids, order, .. } = self;
         order.clear();
-        for ((row, place), index) in batch.rows().iter().zip(places.iter()).zip(0u64..) {
-            if let Some(sids) = sids(resolver, ids, *place, fields(batch, row)) {
-                order.push((u64::from(sids.first()) << 32) | index);
-            }
+        for (place, index) in places.iter().zip(0u64..) {
+            let first = match *place {
+                Place::Nowhere => continue,
+                Place::Run(Run::Consecutive(first)) => first,
+                // Each row has a field.
+                Place::Run(run) => resolver.sids(run, 1).first(),
+                Place::Ids(start) => match ids.get(start as usize) {
+                    Some(first) => *first,
+                    None => continue,
+                },
+            };
+            order.push((u64::from(first) << 32) | index);
         }
-        let is_one_shape = batch.rows().is_sorted_by(|a, b| a.shape == b.shape);
+        let rows = batch.rows();
+        let is_one_shape =
+            batch.shapes().len() == 1 || rows.is_sorted_by(|a, b| a.shape == b.shape);
         if is_one_shape && !order.is_sorted() {
             order.sort_unstable();
         }
@@ -378,7 +388,9 @@ fn note_pages(sids: &Sids<'_>, count: u32, pages: &mut Vec<u32>) {
         Some(list) => list.iter().for_each(|&sid| note(page_of(sid))),
         None => {
             let last = sids.first().saturating_add(count.saturating_sub(1));
-            (page_of(sids.first())..=page_of(last)).for_each(note);
+            let first = page_of(sids.first());
+            note(first);
+            (first + 1..=page_of(last)).for_each(note);
         }
     }
 }

@@ -6,7 +6,9 @@
 //! each      value -> value                                         binary  two grids -> one
 //! aggregate series -> one per group                                relabel, described: labels
 //! rollup    ranges by VictoriaMetrics' rules; along, labelled, loose: its other operators
-//! buckets   histograms -> quantiles, fractions                     sorted: their order
+//! buckets   histograms -> quantiles, fractions; counts: the same by VictoriaMetrics' rules
+//! sorted    series in another order
+//! tally     values -> how many of each there are, or in each range
 //! ```
 //!
 //! A value is a number or a native histogram. Numbers and histograms of a series lie apart, so that
@@ -20,6 +22,7 @@ mod along;
 mod binary;
 mod bounded;
 mod buckets;
+mod counts;
 mod described;
 mod each;
 mod fold;
@@ -36,6 +39,7 @@ mod rollup;
 mod row;
 mod sorted;
 mod stored;
+mod tally;
 mod walk;
 
 pub use row::GridRow;
@@ -133,7 +137,7 @@ fn evaluated<'q>(walk: &Walk<'q>, plan: &Grid, steps: &Steps) -> Result<Gridded<
         Grid::Union(inputs) => loose::union(walk, inputs, steps),
         Grid::Along(plan) => along::along(walk, plan, steps),
         Grid::Labelled(plan) => labelled::labelled(walk, plan, steps),
-        Grid::Bounded(input) => bounded::bounded(walk, input, steps),
+        Grid::Bounded { input, bounds_max } => bounded::bounded(walk, input, *bounds_max, steps),
         Grid::Number(number) => Gridded::scalar(walk, steps, |_| *number),
         Grid::Time => Gridded::scalar(walk, steps, seconds),
         Grid::Instants(plan) => stored::instants(walk, plan, steps),
@@ -143,6 +147,7 @@ fn evaluated<'q>(walk: &Walk<'q>, plan: &Grid, steps: &Steps) -> Result<Gridded<
         Grid::Aggregate(plan) => aggregate::aggregate(walk, plan, steps),
         Grid::Relabel(plan) => relabel::relabel(walk, plan, steps),
         Grid::Described(plan) => described::described(walk, plan, steps),
+        Grid::Histograms(plan) if walk.is_loose => counts::counts(walk, plan, steps),
         Grid::Histograms(plan) => buckets::buckets(walk, plan, steps),
         Grid::Absent { input, labels } => {
             let input = evaluated(walk, input, steps)?;

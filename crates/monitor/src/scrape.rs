@@ -2,7 +2,8 @@
 //! vanishes is marked as over, and what each line's name and labels became ([`known`]).
 //!
 //! 1. A line that stands where it stood at the last scrape costs a hash of its name and labels, one
-//!    that stands elsewhere a look-up. Comments that are the same all together are not read.
+//!    that stands elsewhere a look-up; comments that stand together cost a hash, and are not read
+//!    while all of a scrape are the same.
 //! 2. A new line is read, gets the target's labels, and goes through the rules.
 //! 3. At the end what was there at the last scrape and is not there now is marked as stale.
 //!
@@ -14,10 +15,11 @@ mod known;
 use crate::config::{Job, Limits};
 use crate::relabel::LabelSet;
 use crate::target::{Target, of_series, with_target};
+use foliot_model::Cell;
 use foliot_proto_prometheus::{
     Exemplar, Exposed, Families, Format, Measured, STALE, Samples, Scraped, SeriesName, shown_key,
 };
-use known::{Known, Seen, Shown, pack};
+use known::{Followed, Known, Seen, Shown, pack};
 use std::collections::BTreeMap;
 
 /// Scrapes for which it is remembered what a metric is that is not exposed any more.
@@ -30,7 +32,7 @@ const HELP_BYTES_MAX: usize = 4096;
 const NAME: &str = "__name__";
 
 /// What marks a series as over.
-const OVER: Measured<'static> = Measured::Number(STALE);
+const OVER: Measured<'static> = Measured::Number(Cell::float(STALE));
 
 /// What is said of a scrape that has more samples than any may have.
 pub const SAMPLES_MAX: &str = "limits.scrape_samples";
@@ -71,7 +73,8 @@ pub struct Cache {
     room_bytes: usize,
     scrapes: u32,
     metadata: BTreeMap<String, (Metadata, u32)>,
-    /// The hash of all comments that were read last, and the last scrape that had them.
+    /// What the hashes of all comments come to that were read last, and the last scrape that had
+    /// them.
     described: Option<(u128, u32)>,
 }
 
@@ -132,7 +135,7 @@ impl Cache {
             return Err((counts, reason));
         }
         self.known.finish(&mut |series| out.push_placed(series, OVER, at_ms));
-        out.refer_to(self.known.labels(), self.known.hasher());
+        self.refer(out);
         self.known.forget_unseen();
         self.room_bytes = self.known.bytes();
         self.metadata.retain(|_, (_, last)| last.saturating_add(METADATA_SCRAPES) >= scrapes);
@@ -142,8 +145,14 @@ impl Cache {
     /// The target failed, or is not scraped any more: marks all that it had as over.
     pub fn end(&mut self, at_ms: i64, out: &mut Samples) {
         self.known.end(&mut |series| out.push_placed(series, OVER, at_ms));
-        out.refer_to(self.known.labels(), self.known.hasher());
+        self.refer(out);
         self.known.forget_all_over();
+    }
+
+    /// Tells samples what their series are.
+    fn refer(&self, out: &mut Samples) {
+        let (labels, places) = self.known.labels();
+        out.refer_to(labels, places, self.known.hasher());
     }
 
     /// The rules have changed: lines are read anew.
@@ -168,19 +177,25 @@ impl Cache {
         text: &[u8],
         format: Format,
     ) -> Result<(), String> {
-        let mut scraped = Scraped::new(text, format).map_err(|bad| bad.to_string())?;
-        let (described, mut comments) = (scraped.clone(), 0u128);
+        let mut scraped = Scraped::new(text, format);
+        let (described, mut comments) = (scraped.clone(), 0);
         loop {
-            if let Some((seen, value)) = self.known.follow(&mut scraped) {
-                scrape.counts.scraped += 1;
-                self.show(scrape, seen, (Measured::Number(value), &[]), None)?;
-            } else if let Some(comment) = scraped.step_comment() {
-                comments = self.known.hasher().key(&comments.to_le_bytes(), comment.as_bytes());
-            } else {
-                match scraped.step().map_err(|bad| bad.to_string())? {
-                    Some(exposed) => self.take_exposed(scrape, exposed)?,
-                    None => break,
+            match self.known.follow(&mut scraped) {
+                Some(Followed::Line(seen, value)) => {
+                    scrape.counts.scraped += 1;
+                    self.show(scrape, seen, (Measured::Number(value), &[]), None)?;
                 }
+                Some(Followed::Comments(hash)) => comments = together(comments, hash),
+                None => match scraped.step_comments() {
+                    Some(text) => {
+                        let hash = self.known.comments(text);
+                        comments = together(comments, self.with_room(scrape, hash)?);
+                    }
+                    None => match scraped.step().map_err(|bad| bad.to_string())? {
+                        Some(exposed) => self.take_exposed(scrape, exposed)?,
+                        None => break,
+                    },
+                },
             }
         }
         self.describe(scrape, described, comments)
@@ -293,9 +308,18 @@ impl Cache {
         scrape: &mut Scrape<'_, '_>,
         series: SeriesName<'_>,
     ) -> Result<Seen, String> {
-        let no_room = || format!("its series take too much memory ({MEMORY_MAX})");
         let labels = scrape.labels_of(series)?;
         let learned = self.known.learn(series.bytes(), labels.as_ref());
+        self.with_room(scrape, learned)
+    }
+
+    /// What was learned, if there is room for all that is remembered.
+    fn with_room<T>(
+        &mut self,
+        scrape: &mut Scrape<'_, '_>,
+        learned: Result<T, known::Full>,
+    ) -> Result<T, String> {
+        let no_room = || format!("its series take too much memory ({MEMORY_MAX})");
         let bytes = self.known.bytes();
         if bytes > self.room_bytes {
             self.room_bytes = bytes + ROOM_STEP_BYTES;
@@ -338,6 +362,14 @@ impl Scrape<'_, '_> {
         check_limits(&self.job.limits, &labels)?;
         Ok(Some(labels))
     }
+}
+
+/// The hash of comments, and of those before them: of hashes that nobody knows a product and a sum
+/// will do.
+fn together(before: u128, hash: u128) -> u128 {
+    /// Odd, so that nothing is lost, and without a pattern.
+    const FACTOR: u128 = 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835;
+    before.wrapping_mul(FACTOR).wrapping_add(hash)
 }
 
 /// Labels for a person.

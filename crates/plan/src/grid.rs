@@ -106,7 +106,12 @@ pub enum Grid {
     Labelled(Box<Labelled>),
     /// Series of counts within ranges (`vmrange`) as series of counts up to a bound (`le`); what is
     /// of the latter stays, and what is neither goes.
-    Bounded(Box<Grid>),
+    Bounded {
+        /// Which series.
+        input: Box<Grid>,
+        /// How many bounds are left to each histogram, three at least: those go that tell least.
+        bounds_max: Option<usize>,
+    },
     /// A scalar that is always the same.
     Number(f64),
     /// A scalar: the instant itself, in seconds.
@@ -178,6 +183,9 @@ pub struct Histograms {
     pub figure: HistogramFigure,
     /// The series.
     pub input: Grid,
+    /// Within [`Grid::Loose`], the label of two more series each, between which the figure lies for
+    /// sure: `lower` and `upper`.
+    pub bounds: Option<Arc<str>>,
     /// Of the series.
     pub place: Place,
 }
@@ -610,6 +618,9 @@ pub enum GroupFold {
     Part(Grid),
     /// How many have each value, which becomes the label of this name.
     CountValues(Arc<str>),
+    /// How many values lie within each range of VictoriaMetrics' histograms, which becomes the
+    /// label `vmrange`.
+    Ranges,
     /// The first series, whatever its values, with its own labels.
     Any,
     /// How many different values.

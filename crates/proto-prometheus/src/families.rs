@@ -213,7 +213,7 @@ impl<'a> Families<'a> {
                     exemplars.push(&[key], one, now_ms);
                 }
                 let cell = match value {
-                    Measured::Number(value) => cell(value),
+                    Measured::Number(cell) => cell,
                     Measured::Histogram(of) => {
                         let bytes = batch.push_scratch(|out| of.write(out));
                         room.bytes = room.bytes.saturating_sub(bytes.length as usize);
@@ -309,7 +309,7 @@ impl Out<'_, '_> {
         value: f64,
         exemplars: Vec<Exemplar>,
     ) -> Result<(), String> {
-        let value = Measured::Number(usual_nan(value));
+        let value = Measured::Number(cell(usual_nan(value)));
         self.put_measured(suffix, own, value, exemplars)
     }
 

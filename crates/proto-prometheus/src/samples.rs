@@ -26,8 +26,9 @@ pub struct Samples {
     rows: Vec<Row>,
     /// What hashed the keys of which only places are known.
     hasher: Option<KeyHasher>,
-    /// The table that those places are of.
+    /// The table that those places are of, and where the places begin.
     table: Span,
+    places_start: u32,
     exemplars: Exemplars,
 }
 
@@ -44,15 +45,15 @@ struct Row {
 enum Key {
     /// Its packed labels.
     Packed(Span),
-    /// The places of its labels, and the hash of what they spell.
+    /// Where among all places those of its labels lie, and the hash of what they spell.
     Placed(Span, [u64; 2]),
 }
 
 /// A series by the places of its labels in a table.
 #[derive(Clone, Copy, Debug)]
-pub struct PlacedSeries<'a> {
-    /// The places, one behind the other.
-    pub places: &'a [u8],
+pub struct PlacedSeries {
+    /// Where the places of its labels lie among those of all series.
+    pub places: Span,
     /// The hash of the packed labels.
     pub hash: u128,
 }
@@ -69,20 +70,27 @@ impl Samples {
     }
 
     /// Adds a value of a series of which the places are known: [`Samples::refer_to`] says of what.
-    pub fn push_placed(&mut self, series: PlacedSeries<'_>, value: Measured<'_>, time_ms: i64) {
-        let places = self.push_bytes(|out| out.extend_from_slice(series.places));
+    #[inline]
+    pub fn push_placed(&mut self, series: PlacedSeries, value: Measured<'_>, time_ms: i64) {
         let cell = match value {
-            Measured::Number(value) => cell(value),
+            Measured::Number(cell) => cell,
             Measured::Histogram(of) => self.push_cell_of(of),
         };
-        let key = Key::Placed(places, [series.hash as u64, (series.hash >> 64) as u64]);
+        let key = Key::Placed(series.places, [series.hash as u64, (series.hash >> 64) as u64]);
         self.rows.push(Row { key, cell, time_ms });
     }
 
-    /// Says which table all places are of, and what hashed the labels that they stand for.
-    pub fn refer_to(&mut self, table: &LabelTable, hasher: KeyHasher) {
+    /// Says which table all places are of, which places there are, and what hashed the labels that
+    /// they stand for.
+    pub fn refer_to(&mut self, table: &LabelTable, places: &[u8], hasher: KeyHasher) {
         self.table = self.push_bytes(|out| out.extend_from_slice(table.bytes()));
+        self.places_start = self.push_bytes(|out| out.extend_from_slice(places)).offset;
         self.hasher = Some(hasher);
+    }
+
+    /// Where the places of a series lie.
+    fn placed(&self, places: Span) -> Span {
+        Span { offset: self.places_start.saturating_add(places.offset), ..places }
     }
 
     /// Adds a value of a series, by its packed labels, at a time in milliseconds.
@@ -132,7 +140,7 @@ impl Samples {
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.rows.clear();
-        self.table = Span::default();
+        (self.table, self.places_start) = (Span::default(), 0);
         self.exemplars.clear();
     }
 
@@ -160,7 +168,8 @@ impl Samples {
             Key::Placed(places, _) => {
                 let mut packed = Vec::new();
                 // What is cut short is refused as a key.
-                let _ = spell(self.slice(self.table), self.slice(*places), &mut packed);
+                let places = self.slice(self.placed(*places));
+                let _ = spell(self.slice(self.table), places, &mut packed);
                 packed.into()
             }
         }
@@ -199,7 +208,8 @@ impl Samples {
                 }
                 Key::Placed(places, [low, high]) if are_hashes_good => {
                     let hash = u128::from(*high) << 64 | u128::from(*low);
-                    batch.push_hashed_row(hash, [self.table, *places], time_ns, shape, line);
+                    let key = [self.table, self.placed(*places)];
+                    batch.push_hashed_row(hash, key, time_ns, shape, line);
                 }
                 // The store has another place for them than it had.
                 placed @ Key::Placed(..) => {
@@ -242,7 +252,7 @@ mod tests {
     fn a_placed_series_is_found_where_its_labels_are() {
         let labels = [("__name__", "up"), ("job", "a")];
         let packed = pack_labels(labels.into_iter());
-        let (mut table, mut places) = (LabelTable::default(), Vec::new());
+        let (mut table, mut places) = (LabelTable::default(), b"others".to_vec());
         for label in labels {
             let place = table.add(&pack_labels([label].into_iter())).unwrap();
             crate::push_place(place, &mut places);
@@ -250,10 +260,11 @@ mod tests {
         let (secret, other) = (KeySecret(1), KeySecret(2));
         let hasher = KeyHasher::new(secret, 0, &KEY_SYNTAX);
         let mut samples = Samples::hashed_by(hasher);
-        let series = PlacedSeries { places: &places, hash: hasher.key(b"", &packed) };
-        samples.push_placed(series, Measured::Number(2.0), 5);
+        let lies = Span::new(b"others".len(), places.len());
+        let series = PlacedSeries { places: lies, hash: hasher.key(b"", &packed) };
+        samples.push_placed(series, Measured::Number(cell(2.0)), 5);
         samples.push(&packed, 1.0, 6);
-        samples.refer_to(&table, hasher);
+        samples.refer_to(&table, &places, hasher);
         assert!(samples.iter().all(|(key, ..)| *key == packed));
         for secret in [secret, other] {
             let mut batch = Batch::new(samples.bytes(), 0, &KEY_SYNTAX, secret, Default::default());

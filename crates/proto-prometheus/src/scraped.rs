@@ -6,7 +6,8 @@
 use crate::exemplars::Exemplar;
 use crate::key::{NAME, push_label, unpack_labels};
 use crate::text::read_series;
-use foliot_model::Histogram;
+use crate::write::cell;
+use foliot_model::{Cell, Histogram};
 use std::borrow::Cow;
 use std::fmt;
 
@@ -77,8 +78,8 @@ pub enum SeriesName<'a> {
 /// What a series is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Measured<'a> {
-    /// A number; each NaN is the usual one.
-    Number(f64),
+    /// A number, a decimal where a text has one; each NaN is the usual one.
+    Number(Cell),
     /// A native histogram.
     Histogram(&'a Histogram),
 }
@@ -151,76 +152,78 @@ const END: &str = "# EOF";
 /// The lines of a text.
 #[derive(Clone, Debug)]
 pub struct Scraped<'a> {
-    rest: &'a str,
-    line: u64,
+    text: &'a [u8],
+    /// Where the next line begins.
+    next: usize,
     format: Format,
     has_ended: bool,
 }
 
 impl<'a> Scraped<'a> {
     /// Reads a text of a format.
-    ///
-    /// # Errors
-    /// When it is not UTF-8.
-    pub fn new(text: &'a [u8], format: Format) -> Result<Self, BadLine> {
-        let rest = std::str::from_utf8(text).map_err(|error| {
-            let before = text.get(..error.valid_up_to()).unwrap_or_default();
-            let line = 1 + before.iter().filter(|byte| **byte == b'\n').count() as u64;
-            BadLine { line, reason: "this is not UTF-8".to_owned() }
-        })?;
-        Ok(Self { rest, line: 0, format, has_ended: false })
+    pub fn new(text: &'a [u8], format: Format) -> Self {
+        Self { text, next: 0, format, has_ended: false }
     }
 
     /// Steps over the next line, if it is a series whose name and labels take `length` bytes that
     /// `is_known` knows, with one number behind a space and no more. Returns the number.
     ///
-    /// Of bytes that are known it need not be asked whether they are a name and labels.
+    /// Of bytes that are known it need not be asked whether they are a name and labels, nor whether
+    /// they are UTF-8.
     pub fn step_known(
         &mut self,
         length: usize,
         is_known: impl FnOnce(&[u8]) -> bool,
-    ) -> Option<f64> {
-        let (series, behind) = self.rest.as_bytes().split_at_checked(length)?;
+    ) -> Option<Cell> {
+        let (series, behind) = self.rest().split_at_checked(length)?;
         let number = behind.strip_prefix(b" ")?;
         if series.first() == Some(&b'#') || self.has_ended || !is_known(series) {
             return None;
         }
         let is_end = |bytes: &[u8]| matches!(bytes.first(), None | Some(b'\n'));
-        let (value, length) = match decimal(number) {
+        let (value, digits) = match decimal(number) {
             Some((value, rest)) if is_end(rest) => (value, number.len() - rest.len()),
             _ => {
-                let end = memchr::memchr(b'\n', number).unwrap_or(number.len());
+                let end = line_end(number);
                 (read_value(std::str::from_utf8(number.get(..end)?).ok()?)?, end)
             }
         };
-        let rest = number.get(length..)?;
-        let line = self.rest.len() - rest.len();
-        self.rest = self.rest.get(line..)?;
-        self.rest = self.rest.get(1..).unwrap_or_default();
-        self.line += 1;
+        self.step_over(length + 1 + digits);
         Some(value)
     }
 
-    /// Steps over the next line, if it is a comment, and returns it unread.
-    pub fn step_comment(&mut self) -> Option<&'a str> {
-        if !self.rest.starts_with('#') || self.has_ended {
-            return None;
-        }
-        let before = (self.rest, self.line);
-        let line = self.line()?;
-        if line.trim_end_matches(BLANKS) == END {
-            (self.rest, self.line) = before;
-            return None;
-        }
-        Some(line)
+    /// Steps over comments, if they take `length` bytes that `is_known` knows: they were stepped
+    /// over in an earlier text. Returns whether it did.
+    pub fn step_known_comments(
+        &mut self,
+        length: usize,
+        is_known: impl FnOnce(&[u8]) -> bool,
+    ) -> bool {
+        let comments = self.rest().get(..length).filter(|comments| comments.starts_with(b"#"));
+        let is_known = comments.is_some_and(is_known) && !self.has_ended;
+        self.next += if is_known { length } else { 0 };
+        is_known
     }
 
-    /// What the next comment that [`Scraped::step_comment`] steps over says; nothing at the end.
+    /// Steps over the comments that stand in front, one behind the other, and returns them unread.
+    pub fn step_comments(&mut self) -> Option<&'a [u8]> {
+        let (rest, mut length) = (self.rest(), 0);
+        while let Some(comment) = comment_length(rest.get(length..).unwrap_or_default()) {
+            length += comment;
+        }
+        let comments = rest.get(..length).filter(|_| length > 0 && !self.has_ended)?;
+        // What is no UTF-8 is told by its line.
+        std::str::from_utf8(comments).ok()?;
+        self.next += length;
+        Some(comments)
+    }
+
+    /// What the next comment that [`Scraped::step_comments`] steps over says; nothing at the end.
     ///
     /// # Errors
     /// When a comment is wrong.
     pub fn describe(&mut self) -> Result<Option<Exposed<'a>>, BadLine> {
-        while let Some(line) = self.line() {
+        while let Some(line) = self.line()? {
             let Some(comment) = line.strip_prefix('#') else { continue };
             let said = self.comment(comment.trim_end_matches(BLANKS));
             if let Some(said) = said.map_err(|reason| self.bad(reason))? {
@@ -236,7 +239,7 @@ impl<'a> Scraped<'a> {
     /// When a line is wrong, or the text does not end as it must.
     pub fn step(&mut self) -> Result<Option<Exposed<'a>>, BadLine> {
         let is_open_metrics = self.format == Format::OpenMetrics;
-        while let Some(line) = self.line() {
+        while let Some(line) = self.line()? {
             if self.has_ended {
                 return Err(self.bad("nothing may stand behind # EOF"));
             }
@@ -263,20 +266,32 @@ impl<'a> Scraped<'a> {
         }
     }
 
-    /// The next line; nothing at the end.
-    fn line(&mut self) -> Option<&'a str> {
-        if self.rest.is_empty() {
-            return None;
-        }
-        let end = memchr::memchr(b'\n', self.rest.as_bytes()).unwrap_or(self.rest.len());
-        let (line, rest) = self.rest.split_at_checked(end)?;
-        self.rest = rest.get(1..).unwrap_or_default();
-        self.line += 1;
-        Some(line)
+    /// What was not read yet.
+    fn rest(&self) -> &'a [u8] {
+        self.text.get(self.next..).unwrap_or_default()
     }
 
+    /// Steps over a line of so many bytes, and over its end.
+    fn step_over(&mut self, length: usize) {
+        self.next = (self.next + length + 1).min(self.text.len());
+    }
+
+    /// The next line; nothing at the end.
+    fn line(&mut self) -> Result<Option<&'a str>, BadLine> {
+        let rest = self.rest();
+        if rest.is_empty() {
+            return Ok(None);
+        }
+        let line = rest.get(..line_end(rest)).unwrap_or(rest);
+        self.step_over(line.len());
+        std::str::from_utf8(line).map(Some).map_err(|_| self.bad("this is not UTF-8"))
+    }
+
+    /// Says what is wrong with the line that was read last.
     fn bad(&self, reason: impl Into<String>) -> BadLine {
-        BadLine { line: self.line, reason: reason.into() }
+        let read = self.text.get(..self.next).unwrap_or_default();
+        let line = memchr::memchr_iter(b'\n', read.strip_suffix(b"\n").unwrap_or(read)).count();
+        BadLine { line: 1 + line as u64, reason: reason.into() }
     }
 
     fn sample(&self, line: &'a str) -> Result<Exposed<'a>, String> {
@@ -332,6 +347,21 @@ impl<'a> Scraped<'a> {
     }
 }
 
+/// Where the line in front ends.
+fn line_end(text: &[u8]) -> usize {
+    memchr::memchr(b'\n', text).unwrap_or(text.len())
+}
+
+/// How many bytes the comment in front has, with the end of its line; nothing where there is none,
+/// nor where the whole text may end.
+fn comment_length(text: &[u8]) -> Option<usize> {
+    let line = text.get(..memchr::memchr(b'\n', text.strip_prefix(b"#")?)? + 1)?;
+    let is_end = line
+        .strip_prefix(END.as_bytes())
+        .is_some_and(|behind| behind.iter().all(|byte| BLANKS.contains(&char::from(*byte))));
+    (!is_end).then_some(line.len() + 1)
+}
+
 /// Where name and labels end. What stands outside of quotes must be a name of the old alphabet.
 fn series_end(line: &str) -> Result<usize, String> {
     let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b':');
@@ -381,16 +411,16 @@ fn shortened(line: &str) -> &str {
     line.get(..line.floor_char_boundary(BYTES_MAX)).unwrap_or(line)
 }
 
-fn read_value(word: &str) -> Option<f64> {
+fn read_value(word: &str) -> Option<Cell> {
     match decimal(word.as_bytes()) {
         Some((value, [])) => Some(value),
-        _ => word.parse().ok().map(usual_nan),
+        _ => word.parse().ok().map(|value| cell(usual_nan(value))),
     }
 }
 
 /// The decimal number in front and what stands behind it, where one operation of two floats that
 /// are exact makes it: then it is rounded as it must be. Most numbers have so few digits.
-fn decimal(bytes: &[u8]) -> Option<(f64, &[u8])> {
+fn decimal(bytes: &[u8]) -> Option<(Cell, &[u8])> {
     /// Each whole number of so few digits is a float.
     const DIGITS_MAX: usize = 15;
     /// Each power of ten up to 22 is one, too.
@@ -427,14 +457,41 @@ fn decimal(bytes: &[u8]) -> Option<(f64, &[u8])> {
         }
         power += if is_smaller { -(exponent as i64) } else { exponent as i64 };
     }
-    let (float, scale) = (mantissa as f64, *POWERS.get(power.unsigned_abs() as usize)?);
-    let value = if power < 0 { float / scale } else { float * scale };
-    Some((if is_negative { -value } else { value }, rest))
+    let signed = if is_negative { -(mantissa as i64) } else { mantissa as i64 };
+    let value = match u8::try_from(-power) {
+        // No decimal has its sign.
+        _ if is_negative && mantissa == 0 => Cell::float(-0.0),
+        Ok(scale) => Cell::decimal(signed, scale)?,
+        Err(_) => cell(signed as f64 * POWERS.get(power.unsigned_abs() as usize)?),
+    };
+    Some((value, rest))
 }
 
 /// Reads the digits in front behind those of a number; what stands behind them comes with it. Too
 /// many make nonsense of it, and are counted by the caller.
 fn digits(mut bytes: &[u8], mut number: u64) -> (u64, &[u8]) {
+    const MARKS: u64 = 0x8080_8080_8080_8080;
+    const POWERS: [u64; 9] =
+        [1, 10, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
+    // Up to eight are read at once, where there are more than one.
+    while let Some(word) = bytes.first_chunk::<8>().filter(|word| word[1].is_ascii_digit()) {
+        let digits = u64::from_le_bytes(*word) ^ 0x3030_3030_3030_3030;
+        // The first byte that is no digit gets a mark; those behind it mean nothing.
+        let others = (digits.wrapping_add(0x7676_7676_7676_7676) | digits) & MARKS;
+        let count = others.trailing_zeros() / 8;
+        // They move behind zeros, so that there are always eight: two, four and then all of them
+        // become a number.
+        let digits = digits.checked_shl(64 - 8 * count).unwrap_or(0);
+        let pairs = (digits.wrapping_mul(10).wrapping_add(digits >> 8)) & 0x00ff_00ff_00ff_00ff;
+        let fours = pairs.wrapping_mul(100).wrapping_add(pairs >> 16) & 0x0000_ffff_0000_ffff;
+        let all = fours.wrapping_mul(10_000).wrapping_add(fours >> 32) & 0xffff_ffff;
+        let power = POWERS.get(count as usize).copied().unwrap_or(1);
+        number = number.wrapping_mul(power).wrapping_add(all);
+        bytes = bytes.get(count as usize..).unwrap_or_default();
+        if count < 8 {
+            return (number, bytes);
+        }
+    }
     while let [byte @ b'0'..=b'9', rest @ ..] = bytes {
         number = number.wrapping_mul(10).wrapping_add(u64::from(byte & 0x0f));
         bytes = rest;
@@ -498,6 +555,7 @@ pub(crate) fn read_exemplar(text: &str) -> Result<Exemplar, String> {
     let rest = std::str::from_utf8(rest).unwrap_or_default();
     let mut words = rest.split_ascii_whitespace();
     let value = words.next().and_then(read_value).ok_or_else(|| bad("its value is no number"))?;
+    let value = value.to_f64();
     let time_ms = words.next().map(seconds).transpose()?;
     match words.next() {
         None => Ok(Exemplar { labels, value, time_ms }),
@@ -510,7 +568,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str, format: Format) -> Result<Vec<String>, String> {
-        let mut scraped = Scraped::new(text.as_bytes(), format).map_err(|bad| bad.to_string())?;
+        let mut scraped = Scraped::new(text.as_bytes(), format);
         let mut out = Vec::new();
         while let Some(said) = scraped.step().map_err(|bad| bad.to_string())? {
             out.push(match said {
@@ -522,12 +580,23 @@ mod tests {
                         format!(" # {labels} {} {:?}", it.value, it.time_ms)
                     });
                     let more = more.unwrap_or_default();
-                    format!("{} {value} {time_ms:?}{more}", labels.join(","))
+                    format!("{} {} {time_ms:?}{more}", labels.join(","), value.to_f64())
                 }
                 said => format!("{said:?}"),
             });
         }
         Ok(out)
+    }
+
+    impl Scraped<'_> {
+        fn find_bad(&mut self) -> BadLine {
+            loop {
+                match self.step() {
+                    Ok(said) => assert!(said.is_some(), "all of it is good"),
+                    Err(bad) => return bad,
+                }
+            }
+        }
     }
 
     #[test]
@@ -572,56 +641,104 @@ mod tests {
                      123456789012345e-22 0.30000000000000004 1.7976931348623157e308";
         for word in words.split(' ') {
             let wanted: Option<f64> = word.parse().ok();
-            assert_eq!(read_value(word).map(f64::to_bits), wanted.map(f64::to_bits), "{word}");
+            let found = read_value(word).map(|value| value.to_f64().to_bits());
+            assert_eq!(found, wanted.map(f64::to_bits), "{word}");
+        }
+        // They stay the decimals that they are where each of these is a float.
+        let decimals = [
+            ("2.5", 25, 1),
+            ("-0.250", -250, 3),
+            ("1.234567e+06", 1_234_567, 0),
+            ("15e8", 1_500_000_000, 0),
+            ("7e-5", 7, 5),
+        ];
+        for (word, mantissa, scale) in decimals {
+            assert_eq!(read_value(word), Cell::decimal(mantissa, scale), "{word}");
+        }
+        for (word, float) in [("-0", -0.0), ("-0.00", -0.0), ("3e22", 3e22), ("1e-23", 1e-23)] {
+            assert_eq!(read_value(word), Some(Cell::float(float)), "{word}");
+        }
+    }
+
+    /// As many digits as may be read at once, and more, with whatever stands behind them.
+    #[test]
+    fn digits_end_where_something_else_stands() {
+        let ends = (0..=255u8).filter(|byte| !byte.is_ascii_digit());
+        let ends: Vec<u8> = ends.collect();
+        for count in 0..=20 {
+            let text: String = ('1'..='9').chain(['0', '9']).cycle().take(count).collect();
+            let wanted = text.bytes().fold(7u64, |number, digit| {
+                number.wrapping_mul(10).wrapping_add(u64::from(digit - b'0'))
+            });
+            assert_eq!(digits(text.as_bytes(), 7), (wanted, &b""[..]));
+            for end in &ends {
+                for behind in ["", "1", "123456789", "\u{ff}99999999"] {
+                    let rest = [&[*end], behind.as_bytes()].concat();
+                    let whole = [text.as_bytes(), &rest].concat();
+                    assert_eq!(digits(&whole, 7), (wanted, &rest[..]), "{whole:?}");
+                }
+            }
         }
     }
 
     #[test]
     fn known_lines_are_stepped_over_as_they_would_be_read() {
         let text = "a{b=\"c\"} 1.5\na{b=\"c\"} NaN\na 0.1234567890123456789\na 7";
-        let mut scraped = Scraped::new(text.as_bytes(), Format::Text).unwrap();
-        assert_eq!(scraped.step_known(8, |series| series == b"a{b=\"c\"}"), Some(1.5));
+        let mut scraped = Scraped::new(text.as_bytes(), Format::Text);
+        let number = |of: Option<Cell>| of.map(Cell::to_f64);
+        let first = scraped.step_known(8, |series| series == b"a{b=\"c\"}");
+        assert_eq!(number(first), Some(1.5));
         assert_eq!(scraped.step_known(8, |_| false), None, "it is not known");
-        let nan = scraped.step_known(8, |_| true).map(f64::to_bits);
+        let nan = number(scraped.step_known(8, |_| true)).map(f64::to_bits);
         assert_eq!(nan, Some(0x7ff8_0000_0000_0001));
         assert_eq!(scraped.step_known(2, |_| true), None, "no space stands behind");
         let long = "0.1234567890123456789".parse().ok();
-        assert_eq!(scraped.step_known(1, |_| true), long);
-        assert_eq!(scraped.step_known(1, |_| true), Some(7.0));
+        assert_eq!(number(scraped.step_known(1, |_| true)), long);
+        assert_eq!(number(scraped.step_known(1, |_| true)), Some(7.0));
         assert_eq!(scraped.step(), Ok(None));
         // What is not so plain is left to be read as a whole.
         for text in ["a 1 5\n", "a 1 # {} 1", "a {b=\"c\"} 1", "a  1", "a 1 \n", "a x", "# HELP a"]
         {
-            let mut scraped = Scraped::new(text.as_bytes(), Format::OpenMetrics).unwrap();
+            let mut scraped = Scraped::new(text.as_bytes(), Format::OpenMetrics);
             assert_eq!(scraped.step_known(1, |_| true), None, "{text}");
-            assert_eq!(scraped.rest, text);
+            assert_eq!(scraped.rest(), text.as_bytes());
         }
     }
 
     #[test]
     fn comments_are_stepped_over_and_read_later() {
-        let text = "# HELP a b \r\na 1\n#x\n # TYPE a gauge\n# TYPE a counter\n# EOF \n";
-        let mut scraped = Scraped::new(text.as_bytes(), Format::OpenMetrics).unwrap();
-        let mut later = scraped.clone();
-        assert_eq!(scraped.step_comment(), Some("# HELP a b \r"));
-        assert_eq!(scraped.step_comment(), None);
+        let text = "# HELP a b \r\n#\na 1\n#x\n # TYPE a gauge\n# TYPE a counter\n# EOF \n";
+        let mut scraped = Scraped::new(text.as_bytes(), Format::OpenMetrics);
+        let (mut later, mut known) = (scraped.clone(), scraped.clone());
+        assert_eq!(scraped.step_comments(), Some(&b"# HELP a b \r\n#\n"[..]));
+        assert_eq!(scraped.step_comments(), None);
         assert!(matches!(scraped.step(), Ok(Some(Exposed::Sample { .. }))));
-        assert_eq!(scraped.step_comment(), Some("#x"));
+        assert_eq!(scraped.step_comments(), Some(&b"#x\n"[..]));
         assert_eq!(scraped.step(), Ok(Some(Exposed::Kind("a", "gauge"))));
-        assert_eq!(scraped.step_comment(), Some("# TYPE a counter"));
-        assert_eq!(scraped.step_comment(), None, "this is the end");
+        assert_eq!(scraped.step_comments(), Some(&b"# TYPE a counter\n"[..]));
+        assert_eq!(scraped.step_comments(), None, "this is the end");
         assert_eq!(scraped.step(), Ok(None));
+        assert!(!known.step_known_comments(15, |_| false));
+        assert!(!known.step_known_comments(1000, |_| true));
+        assert!(known.step_known_comments(15, |text| text == b"# HELP a b \r\n#\n"));
+        assert!(!known.step_known_comments(4, |_| true), "this is a sample");
+        assert_eq!(known.step_known(1, |_| true), Cell::decimal(1, 0));
+        // A comment without the end of its line, and bytes that are no text, are read as lines.
+        for text in [&b"# TYPE a"[..], b"# HELP a \xff\n"] {
+            assert_eq!(Scraped::new(text, Format::Text).step_comments(), None);
+        }
         assert_eq!(later.describe(), Ok(Some(Exposed::Help("a", "b".into()))));
         assert_eq!(later.describe(), Ok(Some(Exposed::Kind("a", "counter"))));
         assert_eq!(later.describe(), Ok(None));
-        let mut bad = Scraped::new(b"a 1\n# TYPE a x\n", Format::Text).unwrap();
+        let mut bad = Scraped::new(b"a 1\n# TYPE a x\n", Format::Text);
         assert_eq!(bad.describe().unwrap_err().line, 2);
     }
 
     #[test]
     fn the_usual_nan_marks_nothing_as_over() {
         for word in ["NaN", "nan", "-NaN"] {
-            assert_eq!(read_value(word).map(f64::to_bits), Some(0x7ff8_0000_0000_0001), "{word}");
+            let bits = read_value(word).map(|value| value.to_f64().to_bits());
+            assert_eq!(bits, Some(0x7ff8_0000_0000_0001), "{word}");
         }
     }
 
@@ -656,7 +773,9 @@ mod tests {
             let error = read(text, format).unwrap_err();
             assert!(error.contains(word), "{text:?}: {error}");
         }
-        let bad = Scraped::new(b"m 1\n\xff", Format::Text).unwrap_err();
-        assert_eq!(bad.to_string(), "line 2: this is not UTF-8");
+        for (text, line) in [(&b"m 1\n\xff"[..], 2), (b"# HELP m \xff\nm 1\n", 1), (b"\xff", 1)] {
+            let bad = Scraped::new(text, Format::Text).find_bad();
+            assert_eq!(bad.to_string(), format!("line {line}: this is not UTF-8"));
+        }
     }
 }

@@ -82,6 +82,9 @@ pub(crate) struct Shared {
     pub(crate) failed_login_ns: Mutex<i64>,
     /// Buffers for bytes off the wire.
     pub(crate) bytes: Spares<Vec<u8>>,
+    /// Buffers for what is unpacked, with what lies in them: zeros need not be written below what
+    /// is written over anyway.
+    pub(crate) unpacked: Spares<Vec<u8>>,
     /// Memory of batches, with the line decoder that fills them.
     pub(crate) batches: Spares<Decoding>,
     /// Held while facts of the catalog are read to be changed.
@@ -149,6 +152,7 @@ impl Shared {
             open_writer: Arc::new(Principal::writer_to(&config.listen_database.database)),
             failed_login_ns: Mutex::new(Rank::Table, i64::MIN),
             bytes: Spares::default(),
+            unpacked: Spares::default(),
             batches: Spares::default(),
             facts: Mutex::new(Rank::Facts, ()),
             rejects: Rejects::default(),
@@ -265,6 +269,11 @@ impl Spares<Vec<u8>> {
     /// Gives a buffer back.
     pub(crate) fn give(&self, mut buffer: Vec<u8>) {
         buffer.clear();
+        self.give_filled(buffer);
+    }
+
+    /// Gives a buffer back with what lies in it.
+    pub(crate) fn give_filled(&self, buffer: Vec<u8>) {
         let bytes = buffer.capacity();
         if bytes > 0 {
             self.keep(buffer, bytes);

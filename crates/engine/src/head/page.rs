@@ -76,12 +76,16 @@ impl State {
         }
     }
 
-    /// Whether the open stream goes on from its newest sample and takes a byte more.
+    /// Whether the open stream goes on from its newest sample.
+    #[inline(always)]
+    fn goes_on(&self) -> bool {
+        self.count != 0 && self.flags & IS_BEHIND == 0 && self.count < self.samples_max()
+    }
+
+    /// Whether its last chunk takes a byte more.
     #[inline(always)]
     fn has_room(&self) -> bool {
-        let is_open = self.count != 0 && self.flags & IS_BEHIND == 0;
-        let has_room = (self.used as usize) < slab::capacity(self.chunk | 1);
-        is_open && has_room && self.count < self.samples_max()
+        (self.used as usize) < slab::capacity(self.chunk | 1)
     }
 
     /// The byte of a sample that continues the open stream regularly.
@@ -98,6 +102,7 @@ impl State {
         self.bits = sample.bits;
         self.used += 1;
         self.count += 1;
+        self.flags &= !IS_IN_DOUBT;
     }
 
     pub(super) fn reset_stream(&mut self) {
@@ -226,18 +231,7 @@ impl PageData {
         phase: u8,
         builder: &mut Builder,
     ) {
-        let Some(state) = self.states.get_mut(local) else { return };
-        if state.has_room() {
-            if let Some(byte) = state.regular(sample) {
-                self.slab.put_byte(state.chunk, state.used as usize, byte);
-                state.go_on(sample);
-                return;
-            }
-            if self.append_wide(local, sample) {
-                return;
-            }
-        }
-        if !self.append_away(local, sample) {
+        if !self.append_step(local, sample) && !self.append_away(local, sample) {
             self.append_other(local, sample, bytes, phase, builder);
         }
     }
@@ -250,7 +244,8 @@ impl PageData {
         for (state, cell) in states.iter_mut().zip(cells) {
             let kind_scale = KindScale::new(cell.kind, cell.scale);
             let sample = Decoded { time_ns, kind_scale, bits: cell.bits };
-            let Some(byte) = state.regular(sample).filter(|_| state.has_room()) else { break };
+            let goes_on = state.goes_on() && state.has_room();
+            let Some(byte) = state.regular(sample).filter(|_| goes_on) else { break };
             self.slab.put_byte(state.chunk, state.used as usize, byte);
             state.go_on(sample);
             done += 1;
@@ -258,14 +253,15 @@ impl PageData {
         done
     }
 
-    /// Adds a number that comes one step after the last sample, the newest, and moved far; false if
-    /// it is no such number. The stream must not be full.
-    #[inline(never)]
-    fn append_wide(&mut self, local: usize, sample: Decoded) -> bool {
-        let Some(state) = self.states.get_mut(local) else { return false };
+    /// Adds a number that comes one step after the last sample, the newest; false if it is no such
+    /// number.
+    #[inline]
+    fn append_step(&mut self, local: usize, sample: Decoded) -> bool {
+        let state = self.states.get_mut(local).filter(|state| state.goes_on());
+        let Some(state) = state else { return false };
         let mut tail = state.tail();
         let Decoded { time_ns, kind_scale, bits } = sample;
-        let Some((code, len)) = stream::encode_wide(&mut tail, time_ns, kind_scale, bits) else {
+        let Some((code, len)) = stream::encode_step(&mut tail, time_ns, kind_scale, bits) else {
             return false;
         };
         // What is put after the code is not part of the stream: the next sample goes over it.

@@ -31,7 +31,7 @@ mod tests;
 pub(crate) use reader::Reader;
 pub(crate) use steady::Steady;
 
-use foliot_codec::varint::{get_i64, get_u64, put_i64, put_u64};
+use foliot_codec::varint::{get_i64, get_u64, put_i64, put_u64, spread_u64, unzigzag, zigzag};
 use foliot_model::{Kind, RAW_SCALE};
 
 /// Kind and scale of a value in one byte: the kind in the upper three bits, the scale in the lower
@@ -139,14 +139,6 @@ impl Code {
     }
 }
 
-const fn zigzag(delta: i64) -> u64 {
-    ((delta << 1) ^ (delta >> 63)) as u64
-}
-
-const fn unzigzag(code: u64) -> i64 {
-    (code >> 1) as i64 ^ -((code & 1) as i64)
-}
-
 /// The one-byte code of a sample that continues the stream regularly, or nothing if it does not.
 #[inline(always)]
 pub(crate) fn encode_regular(
@@ -191,11 +183,10 @@ pub(crate) fn encode_away(
     Some([0x80 | (steps + NEAR_STEPS) as u8, code as u8])
 }
 
-/// The bytes of a number that comes one step after the last sample and moved far, or changed its
-/// kind or scale, and how many they are; nothing if it is no such number. They are what
-/// [`encode_next`] makes of it, without a division or a copy.
+/// The bytes of a number that comes one step after the last sample, and how many they are; nothing
+/// if it is no such number. They are what [`encode_any`] makes of it, without a division or a copy.
 #[inline(always)]
-pub(crate) fn encode_wide(
+pub(crate) fn encode_step(
     tail: &mut Tail,
     time_ns: i64,
     kind_scale: KindScale,
@@ -206,17 +197,19 @@ pub(crate) fn encode_wide(
         return None;
     }
     let (code, len) = if kind_scale == tail.kind_scale {
-        let delta = zigzag(bits.wrapping_sub(tail.bits) as i64);
-        if delta <= 255 {
-            return None;
+        match zigzag(bits.wrapping_sub(tail.bits) as i64) {
+            delta @ 0..=127 => (u128::from(delta), 1),
+            delta @ 128..=255 => (u128::from(ONE_STEP) | u128::from(delta) << 8, 2),
+            delta => {
+                let class = value_class(delta);
+                let len = DELTA_LENS.get(class as usize).copied().unwrap_or(8);
+                (u128::from(LONG | class) | u128::from(delta) << 8, 1 + len as u8)
+            }
         }
-        let class = value_class(delta);
-        let len = DELTA_LENS.get(class as usize).copied().unwrap_or(8);
-        (u128::from(LONG | class) | u128::from(delta) << 8, 1 + len as u8)
     } else {
         let (value, len) = match kind_scale.is_raw() {
             true => (u128::from(bits), 8),
-            false => varint(zigzag(bits as i64)),
+            false => spread_u64(zigzag(bits as i64)),
         };
         (u128::from(LONG | WHOLE) | u128::from(kind_scale.0) << 8 | value << 16, 2 + len)
     };
@@ -226,6 +219,8 @@ pub(crate) fn encode_wide(
 
 /// Samples that are so many steps away take two bytes.
 const NEAR_STEPS: i64 = 32;
+/// The control byte of one that is one step away.
+const ONE_STEP: u8 = 0x80 | (1 + NEAR_STEPS as u8);
 /// The bits of a control byte that say that neither time nor value is of the short kinds.
 const LONG: u8 = 0b1100_0000;
 /// The bit of a long control byte that says that the step stays.
@@ -361,22 +356,8 @@ fn encode_value(code: &mut Code, tail: &mut Tail, kind_scale: KindScale, bits: u
 }
 
 fn push_varint(code: &mut Code, value: u64) {
-    let (bytes, len) = varint(value);
+    let (bytes, len) = spread_u64(value);
     code.push(bytes.to_le_bytes().get(..len as usize).unwrap_or_default());
-}
-
-/// A LEB128 number, its first byte lowest, and its length. Seven bits go to each byte by halves:
-/// numbers of any length take the same few steps.
-#[inline(always)]
-const fn varint(value: u64) -> (u128, u8) {
-    const MORE: u128 = 0x80_8080_8080_8080_8080;
-    let len = (70 - (value | 1).leading_zeros()) / 7;
-    let low = (value & 0x0fff_ffff) | ((value & 0x00ff_ffff_f000_0000) << 4);
-    let low = (low & 0x0000_3fff_0000_3fff) | ((low & 0x0fff_c000_0fff_c000) << 2);
-    let low = (low & 0x007f_007f_007f_007f) | ((low & 0x3f80_3f80_3f80_3f80) << 1);
-    let high = ((value >> 56) & 0x7f) | ((value >> 63) << 8);
-    let more = MORE & ((1 << (8 * (len - 1))) - 1);
-    (low as u128 | ((high as u128) << 64) | more, len as u8)
 }
 
 /// One sample as it comes out of a stream or a wal frame. `bits` of text and histograms is a span:

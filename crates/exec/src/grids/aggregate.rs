@@ -7,10 +7,11 @@ use super::picked::picked;
 use super::ranked::ranked;
 use super::rollup::{distinct, mode};
 use super::row::{GridRow, Growing, Made, Point};
+use super::tally::{RANGE, Tally, range_of};
 use super::{Gridded, Looked, Walk, evaluated, value, weight};
 use crate::Error;
 use crate::kernels::quantile::quantile;
-use foliot_model::{Histogram, Label, Labels};
+use foliot_model::{Histogram, Labels};
 use foliot_plan::grid::{GridAggregate, GroupFold, Note, Place, Steps, Union};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -33,8 +34,18 @@ pub(super) fn aggregate<'q>(
     };
     let parameters = parameter.as_ref().map_or(&[][..], Gridded::scalars);
     checked(walk, plan, parameters)?;
-    if let GroupFold::CountValues(name) = &plan.fold {
-        return counted(walk, plan, &input, name, steps);
+    match &plan.fold {
+        GroupFold::CountValues(name) => {
+            return counted(walk, plan, &input, (name, &text_of), steps);
+        }
+        GroupFold::Ranges => {
+            let range = |of: Point<'_>| match of {
+                Point::Number(number) => range_of(number),
+                Point::Histogram(_) => None,
+            };
+            return counted(walk, plan, &input, (&RANGE.into(), &range), steps);
+        }
+        _ => {}
     }
     let (mut made, mut looked) = (Gridded::none(walk), Looked::new(walk));
     for (labels, rows) in groups(plan, &input) {
@@ -219,46 +230,36 @@ fn together(
     }
 }
 
-/// How many series have each value, which is a label of their group.
+/// How many series of each group have each value, as a label of some name tells it.
 fn counted<'q>(
     walk: &Walk<'q>,
     plan: &GridAggregate,
     input: &Gridded<'_>,
-    name: &Arc<str>,
+    (name, told): (&Arc<str>, &dyn Fn(Point<'_>) -> Option<Arc<str>>),
     steps: &Steps,
 ) -> Result<Gridded<'q>, Error> {
-    let mut rows: Vec<GridRow> = Vec::new();
-    let mut numbers: HashMap<Labels, usize> = HashMap::new();
-    let mut held = walk.meter.open();
-    for row in &input.rows {
-        walk.meter.check(steps.count)?;
-        let group = some_of(&plan.by, &row.labels);
-        for index in 0..steps.count {
-            let text = match row.point(index) {
-                None => continue,
-                Some(Point::Number(number)) => decimal(number),
-                Some(Point::Histogram(histogram)) => spelled(histogram),
-            };
-            let own = Label { name: name.clone(), value: text.into() };
-            let labels = Labels::new(group.iter().cloned().chain([own]).collect());
-            let number = match numbers.get(&labels) {
-                Some(number) => *number,
-                None => {
-                    let made = GridRow::numbers(labels.clone(), vec![None; steps.count]);
-                    held.add(made.bytes())?;
-                    rows.push(made);
-                    numbers.insert(labels, rows.len() - 1);
-                    rows.len() - 1
-                }
-            };
-            let count = rows.get_mut(number).and_then(|row| row.values.get_mut(index));
-            count.into_iter().for_each(|count| *count = Some(count.unwrap_or(0.0) + 1.0));
-        }
-    }
-    drop(held);
     let mut made = Gridded::none(walk);
-    rows.into_iter().try_for_each(|row| made.push(walk, row))?;
+    for (labels, rows) in groups(plan, input) {
+        let mut tally = Tally::new(walk, name, steps);
+        for row in rows {
+            walk.meter.check(steps.count)?;
+            for index in 0..steps.count {
+                if let Some(value) = row.point(index).and_then(told) {
+                    tally.add(value, index)?;
+                }
+            }
+        }
+        tally.finish(&labels, walk, &mut made)?;
+    }
     Ok(made)
+}
+
+/// A value as that of a label.
+fn text_of(of: Point<'_>) -> Option<Arc<str>> {
+    Some(match of {
+        Point::Number(number) => decimal(number).into(),
+        Point::Histogram(histogram) => spelled(histogram).into(),
+    })
 }
 
 /// A number as a label's value: the shortest one without an exponent.

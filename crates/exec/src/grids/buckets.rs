@@ -6,14 +6,12 @@ use super::row::{GridRow, measurement};
 use super::{Gridded, Looked, Walk, evaluated, joined, value};
 use crate::Error;
 use foliot_model::{Histogram, Label, Labels};
-use foliot_plan::grid::{
-    Grid, HistogramFigure, Histograms, Mended, Moment, Note, Place, Steps, general,
-};
+use foliot_plan::grid::{Grid, HistogramFigure, Histograms, Mended, Note, Place, Steps, general};
 use std::collections::HashMap;
 use std::sync::Arc;
 
 /// The label that holds a bucket's upper bound.
-const BOUND: &str = "le";
+pub(super) const BOUND: &str = "le";
 
 /// A count that is lower than the one before by no more than this share of it was rounded so.
 const ROUNDED: f64 = 1e-12;
@@ -82,12 +80,8 @@ fn asked(walk: &Walk<'_>, figure: &HistogramFigure, steps: &Steps) -> Result<Vec
         HistogramFigure::Quantiles { label, shares } => {
             shares.iter().map(|(of, place)| share(of, *place, Some(label))).collect()
         }
-        HistogramFigure::Share(of) => {
-            Ok(vec![Asked { label: None, first: scalars(of)?, second: None }])
-        }
-        HistogramFigure::Moment(_) => {
-            Ok(vec![Asked { label: None, first: Vec::new(), second: None }])
-        }
+        // Nobody asks for them here: counts.rs.
+        HistogramFigure::Share(_) | HistogramFigure::Moment(_) => Ok(Vec::new()),
         HistogramFigure::Fraction(lower, upper) => {
             let (first, second) = (scalars(lower)?, Some(scalars(upper)?));
             Ok(vec![Asked { label: None, first, second }])
@@ -164,22 +158,14 @@ fn figured(
             walk.note(Note::Twofold(named(walk, &row.labels)), plan.place)?;
             Ok(None)
         }
-        // Their languages know no native ones.
-        Some(_)
-            if matches!(plan.figure, HistogramFigure::Share(_) | HistogramFigure::Moment(_)) =>
-        {
-            Ok(None)
-        }
         Some((row, of)) => {
             let name = named(walk, &row.labels);
             native_figure(walk, (first, second), of, (name, plan.place)).map(Some)
         }
         None if counts.is_empty() => Ok(None),
-        None => match (&plan.figure, second) {
-            (HistogramFigure::Share(_), _) => Ok(Some(share(first, counts))),
-            (HistogramFigure::Moment(which), _) => Ok(Some(moment(*which, &counts))),
-            (_, Some(upper)) => Ok(Some(fraction(first, upper, counts))),
-            (_, None) => {
+        None => match second {
+            Some(upper) => Ok(Some(fraction(first, upper, counts))),
+            None => {
                 let (quantile, fallen) = quantile(first, counts);
                 if let Some(Fallen { bound_min, bound_max, fall_max }) = fallen {
                     let row = group.rows.first();
@@ -326,49 +312,4 @@ fn fraction(lower: f64, upper: f64, mut counts: Vec<(f64, f64)>) -> f64 {
     }
     let [low, high] = [low, high].map(|at: Option<f64>| at.filter(|at| *at <= all).unwrap_or(all));
     (high - low) / all
-}
-
-/// Which share of all counts lies up to a value, in proportion within a bucket, as VictoriaMetrics
-/// has it: nothing is below zero.
-fn share(upper: f64, mut counts: Vec<(f64, f64)>) -> f64 {
-    coalesce(&mut counts);
-    leveled(&mut counts);
-    let all = counts.last().map_or(0.0, |(_, count)| *count);
-    match upper {
-        _ if upper.is_nan() => return f64::NAN,
-        _ if upper < 0.0 => return 0.0,
-        _ if upper == f64::INFINITY => return 1.0,
-        _ => {}
-    }
-    let at = counts.partition_point(|(bound, _)| *bound <= upper);
-    let (from, below) =
-        at.checked_sub(1).and_then(|at| counts.get(at)).copied().unwrap_or_default();
-    match counts.get(at) {
-        None => 1.0,
-        Some((bound, _)) if *bound == f64::INFINITY => below / all,
-        Some((bound, count)) => {
-            below / all + (count - below) / all * (upper - from) / (bound - from)
-        }
-    }
-}
-
-/// What observations come to that lie amid their buckets, as VictoriaMetrics has it.
-fn moment(which: Moment, counts: &[(f64, f64)]) -> f64 {
-    let (mut from, mut below) = (0.0, 0.0);
-    let [mut sum, mut squares, mut all] = [0.0; 3];
-    for (bound, count) in counts.iter().filter(|(bound, _)| bound.is_finite()) {
-        let (middle, weight) = ((bound + from) / 2.0, count - below);
-        sum += middle * weight;
-        squares += middle * middle * weight;
-        all += weight;
-        (from, below) = (*bound, *count);
-    }
-    let mean = sum / all;
-    let variance = (squares / all - mean * mean).max(0.0);
-    match which {
-        _ if all == 0.0 => f64::NAN,
-        Moment::Average => mean,
-        Moment::Variance => variance,
-        Moment::Deviation => variance.sqrt(),
-    }
 }

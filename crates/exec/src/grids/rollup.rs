@@ -6,13 +6,16 @@ use super::fold::{Window, deviation};
 use super::over::{self, scalar_of};
 use super::row::GridRow;
 use super::stored::{Points, each_series, looked_at};
+use super::tally::{RANGE, Tally, range_of};
 use super::{Gridded, Looked, Walk, evaluated, seconds, value};
 use crate::Error;
 use crate::kernels::quantile::quantile;
 use foliot_model::{Label, Labels};
 use foliot_plan::grid::{
     Comparison, First, Loose, LooseFold, Over, RangeFold, SILENCE_NS, Samples, Shift, Steps,
+    general,
 };
+use std::sync::Arc;
 
 /// Gaps between the first samples of a series that tell how far they lie apart.
 const GAPS: usize = 20;
@@ -49,7 +52,6 @@ pub(super) fn over<'q>(
         let mut numbers = points.numbers.clone();
         numbers.retain(|(_, one)| stale.is_none_or(|bits| one.to_bits() != bits));
         prepared(&mut numbers, loose.first);
-        let values = ranges(walk, plan, loose, (shift, steps), &numbers, &parameters)?;
         let labels = match &loose.label {
             None => labels,
             Some((name, value)) => {
@@ -58,6 +60,24 @@ pub(super) fn over<'q>(
                 Labels::new(others.chain([own]).collect())
             }
         };
+        let when = (shift, steps);
+        if let RangeFold::Loose(LooseFold::Ranges) = &plan.fold {
+            let tally = Tally::new(walk, &RANGE.into(), steps);
+            let tally = tallied(walk, (tally, &range_of), loose, when, &numbers)?;
+            return tally.finish(&labels, walk, &mut made);
+        }
+        if let RangeFold::Loose(LooseFold::Values(name)) = &plan.fold {
+            let text = |value: f64| -> Option<Arc<str>> { Some(general(value, None).into()) };
+            let tally = Tally::new(walk, name, steps);
+            let tally = tallied(walk, (tally, &text), loose, when, &numbers)?;
+            return tally.finish(&labels, walk, &mut made);
+        }
+        let mut values = Vec::with_capacity(steps.count);
+        each_range(walk, loose, when, &numbers, &mut |index, known| {
+            let parameter = value(&parameters, index).unwrap_or(f64::NAN);
+            values.push(fold(&plan.fold, known, parameter)?);
+            Ok(())
+        })?;
         made.push(walk, GridRow::numbers(labels, values))
     };
     match &plan.samples {
@@ -89,22 +109,36 @@ fn inner_steps(shift: &Shift, step_ns: i64, loose: &Loose, steps: &Steps) -> Opt
     Some(Steps { start_ns, step_ns, count })
 }
 
-/// The values of a series at all instants.
-fn ranges(
+/// How many samples of each range a label tells to be alike.
+fn tallied<'q>(
+    walk: &Walk<'q>,
+    (mut tally, told): (Tally<'q>, &dyn Fn(f64) -> Option<Arc<str>>),
+    loose: &Loose,
+    when: (&Shift, &Steps),
+    numbers: &[(i64, f64)],
+) -> Result<Tally<'q>, Error> {
+    each_range(walk, loose, when, numbers, &mut |index, known| {
+        let mut values = known.window.samples.iter().filter_map(|(_, value)| told(*value));
+        values.try_for_each(|value| tally.add(value, index))
+    })?;
+    Ok(tally)
+}
+
+/// The ranges of a series at all instants, by their numbers.
+fn each_range(
     walk: &Walk<'_>,
-    plan: &Over,
     loose: &Loose,
     (shift, steps): (&Shift, &Steps),
     numbers: &[(i64, f64)],
-    parameters: &[Option<f64>],
-) -> Result<Vec<Option<f64>>, Error> {
+    take: &mut dyn FnMut(usize, &Known<'_>) -> Result<(), Error>,
+) -> Result<(), Error> {
     let reach_ns = reach(apart(numbers, loose.step_ns));
     let mut range_ns = loose.range_ns.unwrap_or(loose.step_ns);
     if loose.widens {
         range_ns = range_ns.max(reach_ns);
     }
     let (mut first, mut end) = (0, 0);
-    let (mut values, mut looked) = (Vec::with_capacity(steps.count), Looked::new(walk));
+    let mut looked = Looked::new(walk);
     for index in 0..steps.count {
         let end_ns = looked_at(shift, steps.at(index));
         let start_ns = end_ns.saturating_sub(range_ns);
@@ -126,10 +160,9 @@ fn ranges(
             ever: last.map(|(_, value)| value),
             next: numbers.get(end).map(|(_, value)| *value),
         };
-        let parameter = value(parameters, index).unwrap_or(f64::NAN);
-        values.push(fold(&plan.fold, &known, parameter)?);
+        take(index, &known)?;
     }
-    Ok(values)
+    Ok(())
 }
 
 /// How far samples lie apart: of the first gaps, the one that six in ten are not longer than.
@@ -281,6 +314,8 @@ fn loosely(of: &LooseFold, known: &Known<'_>, parameter: f64) -> Option<f64> {
         LooseFold::Open | LooseFold::Close | LooseFold::High | LooseFold::Low => {
             return candle(of, known);
         }
+        // They are several values.
+        LooseFold::Ranges | LooseFold::Values(_) => return None,
         LooseFold::Slope
         | LooseFold::Predicted(_)
         | LooseFold::Width

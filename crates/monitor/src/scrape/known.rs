@@ -3,14 +3,15 @@
 //!
 //! 1. Lines stand in the order of the last scrape, so that the next one is known by comparing its
 //!    hash with that of the one expected. One that stands elsewhere is looked for among its
-//!    neighbours, and then in a table that is made when it is needed.
+//!    neighbours, and then in a table that is made when it is needed. Comments that stand together
+//!    count as one line.
 //! 2. What a line became is a *slot*: a series, which is the places of its labels in a table where
 //!    each label, a name with a value, is spelled out once for all series that have it.
 //! 3. Hashes are those by which the store knows its keys, so that it finds a series without its
 //!    labels. They have 128 bits and are keyed by the store's secret.
 
 use crate::relabel::LabelSet;
-use foliot_model::{KeyHasher, KeySecret};
+use foliot_model::{Cell, KeyHasher, KeySecret, Span};
 use foliot_proto_prometheus::{
     KEY_SYNTAX, LabelTable, PlacedSeries, Scraped, pack_labels, places, push_place,
 };
@@ -93,7 +94,7 @@ struct Line {
     digest: Digest,
     /// Of its name and labels, in bytes.
     length: u32,
-    /// Its series, or [`DROPPED`].
+    /// Its series, [`DROPPED`] or [`COMMENTS`].
     slot: u32,
     /// As which one this scrape showed it; 0: it did not.
     rank: u32,
@@ -101,6 +102,9 @@ struct Line {
 
 /// Rules drop the line.
 const DROPPED: u32 = u32::MAX;
+
+/// It is comments.
+const COMMENTS: u32 = u32::MAX - 1;
 
 #[derive(Clone, Copy, Debug)]
 struct Slot {
@@ -121,6 +125,15 @@ enum State {
     Again,
     /// It was not there and is.
     New,
+}
+
+/// What stands where it stood.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Followed {
+    /// A line, with its number.
+    Line(Seen, Cell),
+    /// Comments, by their hash.
+    Comments(u128),
 }
 
 /// What a line is.
@@ -199,31 +212,65 @@ impl Known {
         self.hasher
     }
 
-    /// The labels that places are of.
-    pub(super) fn labels(&self) -> &LabelTable {
-        &self.labels
+    /// The labels that places are of, and the places of all series.
+    pub(super) fn labels(&self) -> (&LabelTable, &[u8]) {
+        (&self.labels, &self.places)
     }
 
-    /// Steps over the next line of a text, if it is the expected one with another plain number.
-    /// Notes that this scrape shows it.
-    pub(super) fn follow(&mut self, scraped: &mut Scraped<'_>) -> Option<(Seen, f64)> {
+    /// Steps over the next line of a text, if it is the expected one with another plain number, or
+    /// over the comments that are expected. Notes that this scrape shows it.
+    #[inline]
+    pub(super) fn follow(&mut self, scraped: &mut Scraped<'_>) -> Option<Followed> {
         let hasher = self.hasher;
         let line = self.lines.get(self.next).filter(|line| line.rank == 0)?;
-        let is_known = |series: &[u8]| Digest::of(hasher, series) == line.digest;
-        let value = scraped.step_known(line.length as usize, is_known)?;
-        Some((self.note(self.next), value))
+        let (length, digest) = (line.length as usize, line.digest);
+        let is_known = |text: &[u8]| Digest::of(hasher, text) == digest;
+        let found = match line.slot {
+            COMMENTS if scraped.step_known_comments(length, is_known) => {
+                Followed::Comments(digest.hash())
+            }
+            COMMENTS => return None,
+            slot => Followed::Line(Seen::of(slot), scraped.step_known(length, is_known)?),
+        };
+        self.note(self.next);
+        Some(found)
+    }
+
+    /// Finds comments near where they stood, or learns them, and notes that this scrape shows them.
+    /// Returns their hash.
+    ///
+    /// # Errors
+    /// When there is no number for them.
+    pub(super) fn comments(&mut self, text: &[u8]) -> Result<u128, Full> {
+        let digest = Digest::of(self.hasher, text);
+        match self.near(digest) {
+            Some(number) => {
+                self.note(number);
+            }
+            // Those that stand elsewhere are learned once more. They differ at each scrape of some
+            // targets, which is no reason to make a table of all lines.
+            None => {
+                self.add_line(digest, text.len(), COMMENTS)?;
+            }
+        }
+        Ok(digest.hash())
     }
 
     /// Finds a line, and notes that this scrape shows it.
     pub(super) fn line(&mut self, text: &[u8]) -> Seen {
         let digest = Digest::of(self.hasher, text);
-        let expected = self.lines.iter().skip(self.next).take(NEIGHBOURS);
-        let near = expected.zip(self.next..).find(|(line, _)| line.digest == digest);
-        let number = match near {
-            Some((_, number)) => Some(number),
+        let number = match self.near(digest) {
+            Some(number) => Some(number),
             None => self.numbers().get(&digest).map(|number| *number as usize),
         };
         number.map_or(Seen::Never, |number| self.note(number))
+    }
+
+    /// Looks for a line at the place that is expected, and behind it.
+    fn near(&self, digest: Digest) -> Option<usize> {
+        let expected = self.lines.iter().skip(self.next).take(NEIGHBOURS);
+        let near = expected.zip(self.next..).find(|(line, _)| line.digest == digest);
+        near.map(|(_, number)| number)
     }
 
     /// Learns what a line becomes: a series of these labels, or nothing.
@@ -232,13 +279,19 @@ impl Known {
     /// When there is no number for it.
     pub(super) fn learn(&mut self, text: &[u8], labels: Option<&LabelSet>) -> Result<Seen, Full> {
         let slot = labels.map_or(Ok(DROPPED), |labels| self.slot_of(labels))?;
-        let number = u32::try_from(self.lines.len()).map_err(|_| Full)?;
         let digest = Digest::of(self.hasher, text);
-        let length = u32::try_from(text.len()).map_err(|_| Full)?;
-        self.shown += 1;
-        self.lines.push(Line { digest, length, slot, rank: self.shown });
+        let number = self.add_line(digest, text.len(), slot)?;
         self.numbers().insert(digest, number);
         Ok(Seen::of(slot))
+    }
+
+    /// Adds a line that this scrape shows; returns its number.
+    fn add_line(&mut self, digest: Digest, length: usize, slot: u32) -> Result<u32, Full> {
+        let number = u32::try_from(self.lines.len()).map_err(|_| Full)?;
+        let length = u32::try_from(length).map_err(|_| Full)?;
+        self.shown += 1;
+        self.lines.push(Line { digest, length, slot, rank: self.shown });
+        Ok(number)
     }
 
     /// Notes that this scrape shows a series.
@@ -254,9 +307,10 @@ impl Known {
     }
 
     /// A series, by its places.
-    pub(super) fn placed(&self, slot: u32) -> PlacedSeries<'_> {
+    #[inline]
+    pub(super) fn placed(&self, slot: u32) -> PlacedSeries {
         let hash = self.slots.get(slot as usize).map_or(0, |slot| slot.digest.hash());
-        PlacedSeries { places: self.places_of(slot as usize), hash }
+        PlacedSeries { places: self.lie(slot as usize), hash }
     }
 
     /// The packed labels of a series.
@@ -268,7 +322,7 @@ impl Known {
 
     /// The scrape was good: the series that it did not show and the one before did are over, and
     /// handed out. [`Known::forget_unseen`] must follow.
-    pub(super) fn finish(&mut self, over: &mut dyn FnMut(PlacedSeries<'_>)) {
+    pub(super) fn finish(&mut self, over: &mut dyn FnMut(PlacedSeries)) {
         (self.index, self.numbers) = (None, None);
         self.each(State::Live, over);
         for slot in &mut self.slots {
@@ -283,12 +337,14 @@ impl Known {
     /// from then on.
     pub(super) fn forget_unseen(&mut self) {
         let before = self.lines.len();
-        self.lines.retain(|line| line.rank > 0);
-        if !self.lines.is_sorted_by_key(|line| line.rank) {
+        // Mostly all of them are shown, in their order.
+        if !self.lines.iter().zip(1..).all(|(line, rank)| line.rank == rank) {
+            self.lines.retain(|line| line.rank > 0);
             self.lines.sort_unstable_by_key(|line| line.rank);
         }
         self.begin_anew();
-        if self.lines.len() < before || self.lines.len() < self.slots.len() {
+        let of_series = self.lines.iter().filter(|line| line.slot < COMMENTS).count();
+        if self.lines.len() < before || of_series < self.slots.len() {
             self.sweep();
         }
         self.lines.shrink_to_fit();
@@ -310,7 +366,7 @@ impl Known {
     }
 
     /// Hands out all series that are live: they are over. [`Known::forget_all_over`] must follow.
-    pub(super) fn end(&mut self, over: &mut dyn FnMut(PlacedSeries<'_>)) {
+    pub(super) fn end(&mut self, over: &mut dyn FnMut(PlacedSeries)) {
         self.each(State::Live, over);
         self.slots.iter_mut().for_each(|slot| slot.state = State::Over);
     }
@@ -379,7 +435,7 @@ impl Known {
     }
 
     fn add(&mut self, digest: Digest, labels: &LabelSet, index: &mut Index) -> Result<u32, Full> {
-        let number = u32::try_from(self.slots.len()).ok().filter(|number| *number != DROPPED);
+        let number = u32::try_from(self.slots.len()).ok().filter(|number| *number < COMMENTS);
         let number = number.ok_or(Full)?;
         let start = u32::try_from(self.places.len()).map_err(|_| Full)?;
         for (name, value) in labels {
@@ -398,10 +454,17 @@ impl Known {
     }
 
     fn places_of(&self, slot: usize) -> &[u8] {
+        let Span { offset, length } = self.lie(slot);
+        self.places.get(offset as usize..(offset + length) as usize).unwrap_or_default()
+    }
+
+    /// Where the places of a slot lie.
+    #[inline]
+    fn lie(&self, slot: usize) -> Span {
         let start_of = |slot: usize| self.slots.get(slot).map(|slot| slot.start as usize);
         let start = start_of(slot).unwrap_or(self.places.len());
         let end = start_of(slot + 1).unwrap_or(self.places.len());
-        self.places.get(start..end).unwrap_or_default()
+        Span::new(start, end)
     }
 
     /// Appends the packed labels of a slot.
@@ -409,7 +472,7 @@ impl Known {
         places(self.places_of(slot)).for_each(|place| out.extend_from_slice(self.labels.at(place)));
     }
 
-    fn each(&self, state: State, each: &mut dyn FnMut(PlacedSeries<'_>)) {
+    fn each(&self, state: State, each: &mut dyn FnMut(PlacedSeries)) {
         for (slot, number) in self.slots.iter().zip(0..) {
             if slot.state == state {
                 each(self.placed(number));

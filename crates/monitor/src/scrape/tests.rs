@@ -25,16 +25,28 @@ impl Fixture {
 
     /// What a text comes to: its samples, series by labels without those of the target.
     fn take(&mut self, text: &str, at_ms: i64) -> Result<(Counts, Vec<String>), String> {
+        self.take_as(text.as_bytes(), Format::Text, at_ms)
+    }
+
+    fn take_as(&mut self, text: &[u8], format: Format, at_ms: i64) -> Result<Came, String> {
         let mut out = Samples::default();
-        let whole = (text.as_bytes(), Format::Text);
         let about = (&*self.job, &self.target);
         let room_bytes = self.room_bytes;
         let may_hold = &mut |bytes: usize| bytes <= room_bytes;
         let most = Most { samples: 1000, may_hold };
-        let taken = self.cache.take(about, whole, most, at_ms, &mut out);
+        let taken = self.cache.take(about, (text, format), most, at_ms, &mut out);
         taken.map(|counts| (counts, shown(&out))).map_err(|(_, reason)| reason)
     }
+
+    /// The same target, of which nothing is known.
+    fn afresh(&self) -> Self {
+        let (job, target) = (self.job.clone(), self.target.clone());
+        Self { job, target, cache: Cache::default(), room_bytes: self.room_bytes }
+    }
 }
+
+/// What a scrape came to, and its samples.
+type Came = (Counts, Vec<String>);
 
 #[test]
 fn what_is_remembered_finds_room_before_it_grows() {
@@ -250,6 +262,126 @@ fn lines_that_move_vanish_and_come_back_are_known() {
         assert_eq!(samples, wanted, "{text}");
         assert_eq!(counts.scraped, shown.len() as u64);
     }
+}
+
+/// Takes a page of a target that is known and of one that is not: both come to the same, but for
+/// what is over.
+fn compare(known: &mut Fixture, page: &[u8], format: Format, at_ms: i64) {
+    let told = || String::from_utf8_lossy(page).into_owned();
+    let mut fresh = known.afresh();
+    let wanted = fresh.take_as(page, format, at_ms);
+    let found = known.take_as(page, format, at_ms);
+    let samples = |came: Result<Came, String>| {
+        came.map(|(counts, mut samples)| {
+            samples.retain(|sample| !sample.contains(" stale "));
+            let Counts { scraped, kept, exemplars, duplicates, .. } = counts;
+            (samples, [scraped, kept, exemplars, duplicates])
+        })
+    };
+    let (wanted, found) = (samples(wanted), samples(found));
+    let is_good = wanted.is_ok();
+    assert_eq!(found, wanted, "{}", told());
+    // What is said of metrics now is known; what was said of them before may be, too.
+    let known: BTreeMap<_, _> = known.cache.metadata().collect();
+    for (name, about) in fresh.cache.metadata().filter(|_| is_good) {
+        let now = known.get(name).unwrap_or_else(|| panic!("{name}: {}", told()));
+        let parts = |of: &Metadata| [of.kind.clone(), of.help.clone(), of.unit.clone()];
+        for (now, wanted) in parts(now).into_iter().zip(parts(about)) {
+            assert!(wanted.is_empty() || now == wanted, "{name}: {now:?} {}", told());
+        }
+    }
+}
+
+const PAGE: &str = "# HELP a_total what\\nit is\r\n# TYPE a_total counter\r\na_total{x=\"1\"} 7\r\n\
+    # a remark\n# TYPE b gauge\nb{x=\"1\",y=\"\u{fc}\"} 123456789.5\nb{x=\"2\"} NaN\n\
+    b{x=\"3\"} 1e3 5\n\
+    # TYPE c histogram\nc_bucket{le=\"1\"} 12\nc_bucket{le=\"+Inf\"} -0\nc_sum 0.25\nc_count 99\n\
+    d 1\nd2 2\n";
+
+/// As [`PAGE`], with exemplars, a unit and an end.
+fn open_metrics_page() -> String {
+    let page = PAGE.replace("\r", "").replace("} 12\n", "} 12 # {id=\"x\"} 0.5\n");
+    page.replace("# a remark", "# UNIT a_total seconds") + "# EOF\n"
+}
+
+#[test]
+fn a_page_that_differs_in_one_byte_is_read_as_a_new_one() {
+    for (page, format) in
+        [(PAGE.to_owned(), Format::Text), (open_metrics_page(), Format::OpenMetrics)]
+    {
+        let mut fixture = Fixture::new("");
+        let mut at_ms = 1_000;
+        for at in 0..page.len() {
+            let mut others = vec![page.as_bytes()[..at].to_vec(), page.clone().into_bytes()];
+            others[1].remove(at);
+            for byte in *b" \n\"#}=9\xff" {
+                let mut other = page.clone().into_bytes();
+                other[at] = byte;
+                others.push(other.clone());
+                other[at] = page.as_bytes()[at];
+                other.insert(at, byte);
+                others.push(other);
+            }
+            for other in others {
+                at_ms += 10;
+                fixture.take_as(page.as_bytes(), format, at_ms).unwrap();
+                compare(&mut fixture, &other, format, at_ms + 5);
+            }
+        }
+    }
+}
+
+#[test]
+fn pages_whose_lines_and_comments_move_are_read_as_new_ones() {
+    let mut random = 7u64;
+    let mut next = move |below: usize| {
+        random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (random >> 33) as usize % below
+    };
+    for (page, format) in
+        [(PAGE.to_owned(), Format::Text), (open_metrics_page(), Format::OpenMetrics)]
+    {
+        let mut fixture = Fixture::new("");
+        for at_ms in 0..600 {
+            let mut lines: Vec<String> = page.lines().map(str::to_owned).collect();
+            // Nothing stands behind the end.
+            let count = lines.len() - 1;
+            for _ in 0..next(4) {
+                let (from, to) = (next(count), next(count));
+                match next(7) {
+                    0 => lines.swap(from, to),
+                    1 => lines[from] = lines[to].clone(),
+                    2 => lines[from].clear(),
+                    3 => lines[from] = format!("# HELP a_total {to}"),
+                    4 => lines[from] = format!("# {to}\n{}", lines[from]),
+                    5 => lines[from] += "\r",
+                    _ => lines[from] = format!("new{to} {from}"),
+                }
+            }
+            let page = lines.join("\n") + "\n";
+            compare(&mut fixture, page.as_bytes(), format, at_ms);
+        }
+    }
+}
+
+/// Comments that were shown once are forgotten, as lines are.
+#[test]
+fn comments_of_other_scrapes_are_not_kept() {
+    let mut fixture = Fixture::new("");
+    let text = |at: usize| format!("# scrape {at}\na 1\n# HELP b {at}\nb 1\n");
+    fixture.take(&text(0), 0).unwrap();
+    let bytes = fixture.cache.bytes();
+    for at in 1..50 {
+        let (counts, samples) = fixture.take(&text(at), at as i64).unwrap();
+        assert_eq!((counts.added, samples.len()), (0, 2));
+        assert_eq!(fixture.cache.bytes(), bytes);
+        let help = fixture.cache.metadata().map(|(_, about)| about.help.clone());
+        assert_eq!(help.collect::<Vec<_>>(), [at.to_string()]);
+    }
+    // New ones find room before they are remembered.
+    fixture.room_bytes = bytes;
+    fixture.cache.forget_lines();
+    assert!(fixture.take("# new\na 1\n", 99).unwrap_err().contains("limits.scrape_bytes"));
 }
 
 #[test]

@@ -124,6 +124,11 @@ pub enum LooseFold {
     Low,
     /// 1 where there is no sample.
     Absent,
+    /// How many have each value, which becomes the label of this name.
+    Values(Arc<str>),
+    /// How many lie within each range of VictoriaMetrics' histograms, which becomes the label
+    /// `vmrange`.
+    Ranges,
 }
 
 /// The values of a series, one with another.

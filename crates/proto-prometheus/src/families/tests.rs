@@ -56,7 +56,7 @@ fn read(bytes: &[u8], histograms: Histograms) -> Result<Vec<String>, String> {
         out.push(match said {
             Exposed::Sample { series, value, time_ms, exemplars } => {
                 let value = match value {
-                    Measured::Number(value) => value.to_string(),
+                    Measured::Number(value) => value.to_f64().to_string(),
                     Measured::Histogram(of) => format!("native {} {}", of.count, of.sum),
                 };
                 let (series, time) = (shown_key(series.bytes()), time_ms);

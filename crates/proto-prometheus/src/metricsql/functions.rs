@@ -13,13 +13,14 @@ pub(super) struct Ranges {
 }
 
 /// Functions of ranges that take something besides, or make several series.
-const OTHER_ROLLUPS: [&str; 18] = [
+const OTHER_ROLLUPS: [&str; 19] = [
     "absent_over_time",
     "aggr_over_time",
     "count_eq_over_time",
     "count_gt_over_time",
     "count_le_over_time",
     "count_ne_over_time",
+    "count_values_over_time",
     "predict_linear",
     "quantile_over_time",
     "quantiles_over_time",
@@ -104,6 +105,7 @@ pub(super) fn ranges(name: &str) -> Option<Ranges> {
         "integrate" => loose(LooseFold::Integral),
         "zscore_over_time" => loose(LooseFold::Score),
         "tlast_change_over_time" => loose(LooseFold::LastChange),
+        "histogram_over_time" => loose(LooseFold::Ranges),
         _ => return None,
     };
     Some(Ranges { fold, first, widens, keeps_names })
@@ -177,7 +179,7 @@ pub(super) fn path(name: &str) -> Option<(Path, bool)> {
 }
 
 /// Aggregations that take a number and keep some series of each group, or make one.
-const AGGREGATIONS: [&str; 21] = [
+const AGGREGATIONS: [&str; 22] = [
     "any",
     "avg",
     "bottomk",
@@ -186,6 +188,7 @@ const AGGREGATIONS: [&str; 21] = [
     "distinct",
     "geomean",
     "group",
+    "histogram",
     "limitk",
     "max",
     "median",

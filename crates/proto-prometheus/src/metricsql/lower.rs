@@ -1,6 +1,7 @@
 //! Expressions of MetricsQL to questions.
 
 mod aggregations;
+mod histograms;
 mod labels;
 mod rollups;
 
@@ -9,10 +10,8 @@ use super::{Binary, Expression, Length, Node, Question};
 use crate::promql::lower::math;
 use crate::promql::{Asked, STALE, SamplesAsked, Span};
 use foliot_model::{NANOS_PER_MILLI, NamespaceId};
-use foliot_plan::grid::{
-    self, Along, Each, Function, Grid, HistogramFigure, Histograms, LabelChange, Labelled, Moment,
-    Operator, Path, Shift, Sides,
-};
+use foliot_plan::grid::{self, Along, Each, Function, Grid, Operator, Path, Shift, Sides};
+use std::sync::Arc;
 
 /// Functions that change what values are, and not what they are of.
 const KEEP_NAMES: [&str; 6] = ["ceil", "clamp", "clamp_max", "clamp_min", "floor", "round"];
@@ -125,6 +124,9 @@ impl Lowering<'_> {
         if let Some(made) = self.labels(name, arguments)? {
             return Ok(made);
         }
+        if let Some(made) = self.histograms(name, arguments)? {
+            return Ok(made);
+        }
         match (name, arguments) {
             ("" | "union", inputs) => {
                 Ok(Grid::Union(inputs.iter().map(|of| self.grid(of)).collect::<Result<_, _>>()?))
@@ -174,50 +176,10 @@ impl Lowering<'_> {
                 let input = Box::new(self.grid(input)?);
                 Ok(Grid::SortedByLabels { input, descending, labels, place })
             }
-            ("prometheus_buckets", [input]) => self.bounded(input),
-            ("histogram_quantile", [share, input]) => {
-                let figure = HistogramFigure::Quantile(self.grid(share)?, 0);
-                self.histograms(figure, input)
-            }
-            ("histogram_quantiles", [label, shares @ .., input]) if !shares.is_empty() => {
-                let label: String = text(label).ok_or_else(|| wrong(name))?;
-                let each = shares.iter().map(|share| {
-                    let Grid::Number(share) = self.grid(share)? else { return Err(wrong(name)) };
-                    let figure = HistogramFigure::Quantile(Grid::Number(share), 0);
-                    let input = self.histograms(figure, input)?;
-                    let own = (label.as_str().into(), grid::general(share, None).into());
-                    let change = LabelChange::Set(vec![own]);
-                    Ok(Grid::Labelled(Box::new(Labelled { input, change })))
-                });
-                Ok(Grid::Union(each.collect::<Result<_, _>>()?))
-            }
-            ("histogram_share", [upper, input]) => {
-                let figure = HistogramFigure::Share(self.grid(upper)?);
-                self.histograms(figure, input)
-            }
-            ("histogram_avg", [input]) => {
-                self.histograms(HistogramFigure::Moment(Moment::Average), input)
-            }
-            ("histogram_stdvar", [input]) => {
-                self.histograms(HistogramFigure::Moment(Moment::Variance), input)
-            }
-            ("histogram_stddev", [input]) => {
-                self.histograms(HistogramFigure::Moment(Moment::Deviation), input)
-            }
             _ => {
                 Err(format!("unknown function {name:?}, or not with {} arguments", arguments.len()))
             }
         }
-    }
-
-    /// Series of counts up to a bound, as histograms of either kind are.
-    fn bounded(&self, input: &Expression) -> Result<Grid, String> {
-        Ok(Grid::Bounded(Box::new(self.grid(input)?)))
-    }
-
-    fn histograms(&self, figure: HistogramFigure, input: &Expression) -> Result<Grid, String> {
-        let (input, place) = (self.bounded(input)?, 0);
-        Ok(named(Grid::Histograms(Box::new(Histograms { figure, input, place })), false))
     }
 
     /// What functions say of the instants that are asked about, in seconds.
@@ -257,7 +219,7 @@ fn named(grid: Grid, keeps_names: bool) -> Grid {
 }
 
 /// Labels that series have for sure.
-fn known_labels(of: &Expression) -> Vec<(std::sync::Arc<str>, std::sync::Arc<str>)> {
+fn known_labels(of: &Expression) -> Vec<(Arc<str>, Arc<str>)> {
     match &of.what {
         Node::Series(selectors) => match &selectors[..] {
             [only] => only.known_labels(),
@@ -284,7 +246,7 @@ fn text(of: &Expression) -> Option<String> {
 }
 
 /// Texts, in parentheses or not.
-fn texts(name: &str, of: &[&Expression]) -> Result<Vec<std::sync::Arc<str>>, String> {
+fn texts(name: &str, of: &[&Expression]) -> Result<Vec<Arc<str>>, String> {
     let all = of.iter().flat_map(|one| match &one.what {
         Node::Call { name, arguments, .. } if name.is_empty() => arguments.iter().collect(),
         _ => vec![*one],

@@ -443,7 +443,7 @@ impl Lowering<'_> {
 
     fn histograms(&self, figure: HistogramFigure, input: &Expression) -> Result<Grid, String> {
         let (grid, place) = (self.with_buckets().grid(input)?, input.place);
-        Ok(Grid::Histograms(Box::new(Histograms { figure, input: grid, place })))
+        Ok(Grid::Histograms(Box::new(Histograms { figure, input: grid, bounds: None, place })))
     }
 
     /// What functions say of the instants that are asked about, in seconds.

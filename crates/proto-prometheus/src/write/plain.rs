@@ -1,6 +1,6 @@
 //! Labels and samples as all senders write them: the same few fields in the same order, and lengths
-//! of one byte. They are read without asking at each byte what it may be. Whatever is written in
-//! another way is left to [`crate::wire::Fields`].
+//! of one byte or two. They are read without asking at each byte what it may be. Whatever is
+//! written in another way is left to [`crate::wire::Fields`].
 
 use super::{SAMPLE, Version};
 use crate::key::{LABEL, LABEL_NAME, LABEL_VALUE};
@@ -36,13 +36,9 @@ pub(super) struct Series {
 /// The series in front, of version 1.0, when it is of that form.
 #[inline]
 pub(super) fn series(bytes: &[u8]) -> Option<Series> {
-    let (own, before) = match bytes {
-        [SERIES_TAG, own @ 0..0x80, ..] => (usize::from(*own), 2),
-        [SERIES_TAG, low, high @ 0..0x80, ..] => {
-            (usize::from(*low & 0x7f) | usize::from(*high) << 7, 3)
-        }
-        _ => return None,
-    };
+    let [SERIES_TAG, behind @ ..] = bytes else { return None };
+    let (own, behind) = length(behind)?;
+    let before = bytes.len() - behind.len();
     let length = before + own;
     let series = bytes.get(before..length)?;
     let labels = labels_length(series);
@@ -65,7 +61,7 @@ pub(super) fn labels_length(bytes: &[u8]) -> usize {
 /// What stands behind the label in front.
 #[inline]
 fn behind_label(bytes: &[u8]) -> Option<&[u8]> {
-    let [LABEL_TAG, length @ 0..0x80, rest @ ..] = bytes else { return None };
+    let [LABEL_TAG, length @ 0..0x80, rest @ ..] = bytes else { return behind_long_label(bytes) };
     let (label, behind) = rest.split_at_checked(usize::from(*length))?;
     // A length of more bytes than one is larger than what there is.
     let [NAME_TAG, name, label @ ..] = label else { return None };
@@ -73,6 +69,31 @@ fn behind_label(bytes: &[u8]) -> Option<&[u8]> {
         return None;
     };
     (label.len() == usize::from(*value)).then_some(behind)
+}
+
+/// The same for a label of more than 127 bytes, as the paths of containers make them.
+#[inline(never)]
+fn behind_long_label(bytes: &[u8]) -> Option<&[u8]> {
+    let [LABEL_TAG, rest @ ..] = bytes else { return None };
+    let (own, rest) = length(rest)?;
+    let (label, behind) = rest.split_at_checked(own)?;
+    let [NAME_TAG, label @ ..] = label else { return None };
+    let (name, label) = length(label)?;
+    let [LABEL_VALUE_TAG, label @ ..] = label.get(name..)? else { return None };
+    let (value, label) = length(label)?;
+    (label.len() == value).then_some(behind)
+}
+
+/// A length of one byte or two, and what stands behind it.
+#[inline]
+fn length(bytes: &[u8]) -> Option<(usize, &[u8])> {
+    match bytes {
+        [own @ 0..0x80, behind @ ..] => Some((usize::from(*own), behind)),
+        [low, high @ 0..0x80, behind @ ..] => {
+            Some((usize::from(*low & 0x7f) | usize::from(*high) << 7, behind))
+        }
+        _ => None,
+    }
 }
 
 /// A sample.
@@ -114,16 +135,30 @@ mod tests {
 
     #[test]
     fn labels_end_where_another_form_begins() {
-        let long = "x".repeat(130);
-        let pairs = [("a", "b"), ("", ""), ("name", "value of some length"), ("e", "")];
+        let [long, longest] = [130, 1 << 14].map(|length| "x".repeat(length));
+        let pairs = [
+            ("a", "b"),
+            ("", ""),
+            ("name", "value of some length"),
+            ("id", &long),
+            (&long, "e"),
+            (&long, &long),
+            ("e", ""),
+        ];
         let packed = pack_labels(pairs.into_iter());
-        for more in
-            [&b""[..], b"\x0a", b"\x0a\x00", b"\x12\x00", b"\x0a\x03\x0a\x01a", b"\x0a\x80\x01"]
-        {
+        for more in [
+            &b""[..],
+            b"\x0a",
+            b"\x0a\x00",
+            b"\x12\x00",
+            b"\x0a\x03\x0a\x01a",
+            b"\x0a\x80\x01",
+            b"\x0a\x80\x80",
+        ] {
             let whole = [&packed, more].concat();
             assert_eq!(labels_length(&whole), packed.len(), "{more:?}");
         }
-        let longer = pack_labels([("long", &*long), ("a", "b")].into_iter());
+        let longer = pack_labels([("long", &*longest), ("a", "b")].into_iter());
         assert_eq!(labels_length(&[packed.clone(), longer].concat()), packed.len());
         for cut in 0..packed.len() {
             assert!(labels_length(&packed[..cut]) <= cut);
@@ -135,6 +170,14 @@ mod tests {
             b"\x0a\x06\x0a\x02a\x12\x01b",
         ] {
             assert_eq!(labels_length(bad), 0, "{bad:?}");
+        }
+        let whole = pack_labels([("a", &*long)].into_iter());
+        assert_eq!(whole[..7], *b"\x0a\x88\x01\x0a\x01a\x12");
+        // Of another form: the tags of the label, of its name and its value, and their lengths.
+        for at in [0, 1, 3, 4, 6, 7] {
+            let mut bad = whole.clone();
+            bad[at] ^= 1;
+            assert_eq!(labels_length(&bad), 0, "{at}");
         }
     }
 
@@ -172,7 +215,7 @@ mod tests {
             crate::wire::push_bytes(1, &parts.concat(), &mut out);
             out
         };
-        let values = ["", "b", &"x".repeat(100)];
+        let values = ["", "b", &"x".repeat(100), &"x".repeat(1000)];
         let lists: Vec<Vec<u8>> = (0..4)
             .flat_map(|count| values.map(|value| vec![("name", value); count]))
             .map(|pairs| pack_labels(pairs.into_iter()))

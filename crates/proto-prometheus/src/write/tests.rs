@@ -280,8 +280,9 @@ fn draw_request(plain: u64, draw: &mut dyn FnMut(u64) -> u64) -> Drawn {
     for line in 1..=plain as u32 + 8 {
         let is_free = u64::from(line) > plain;
         let mut one_label = |at: u64| {
-            // No UTF-8, and a length of two bytes, now and then.
-            let value = vec![b"x\xff"[draw(2) as usize]; [0, 1, 30, 200][draw(4) as usize]];
+            // No UTF-8, and lengths of two and of three bytes, now and then.
+            let length = if draw(20) == 0 { 20_000 } else { [0, 1, 30, 200][draw(4) as usize] };
+            let value = vec![b"x\xff"[draw(2) as usize]; length];
             let name = format!("n{at}");
             message(1, &[message(1, name.as_bytes()), message(2, &value)].concat())
         };

@@ -201,7 +201,8 @@ async fn read_as(
         sink.wait_for_room(piece.len()).await.map_err(|reply| refused(shared, reply))?;
         sink.write(&piece).map_err(|reply| refused(shared, reply))?;
     }
-    let text = sink.finish(&shared.bytes).map_err(|reply| refused(shared, reply))?;
+    let spares = (&shared.bytes, &shared.unpacked);
+    let text = sink.finish(spares).map_err(|reply| refused(shared, reply))?;
     shared.metrics.http_bytes_received.add(received);
     Ok(text)
 }
@@ -272,10 +273,13 @@ fn is_brief(packed: &Bounded) -> bool {
     length.is_ok_and(|length| length <= HEAVY_BYTES)
 }
 
+/// Memory that was used before: for bytes off the wire, and for what is unpacked, with what lies
+/// in it.
+type BodySpares<'a> = (&'a Spares<Vec<u8>>, &'a Spares<Vec<u8>>);
+
 /// Unpacks a block of snappy into memory that was charged for all of it before it is taken.
-fn unpack_snappy(packed: Bounded, spares: &Spares<Vec<u8>>) -> io::Result<Bounded> {
+fn unpack_snappy(packed: Bounded, (wire, unpacked): BodySpares<'_>) -> io::Result<Bounded> {
     let (mut out, packed) = (packed.beside(), packed.finish()?);
-    out.text.bytes = spares.take();
     let length = snap::raw::decompress_len(&packed.bytes)?;
     if length as u64 > out.most.bytes {
         return Err(io::ErrorKind::FileTooLarge.into());
@@ -283,19 +287,27 @@ fn unpack_snappy(packed: Bounded, spares: &Spares<Vec<u8>>) -> io::Result<Bounde
     if length > packed.bytes.len().saturating_mul(UNSNAPPED_PER_BYTE_MAX) {
         return Err(io::ErrorKind::InvalidData.into());
     }
-    let Some(bytes) = out.reserve(length)? else { return Ok(out) };
+    // What lies in the memory is written over: a block that does not say all of it is damaged.
+    out.text.bytes = unpacked.take();
+    out.text.bytes.truncate(length);
+    let more = length - out.text.bytes.len();
+    let Some(bytes) = out.reserve(more)? else { return Ok(out) };
     bytes.resize(length, 0);
     snap::raw::Decoder::new().decompress(&packed.bytes, bytes)?;
-    spares.give(packed.into_bytes());
+    wire.give(packed.into_bytes());
     Ok(out)
 }
 
 /// Unpacks frames of zstd, which must be whole.
-fn unpack_zstd(packed: Bounded) -> io::Result<Bounded> {
+fn unpack_zstd(packed: Bounded, (wire, unpacked): BodySpares<'_>) -> io::Result<Bounded> {
     let (mut out, packed) = (packed.beside(), packed.finish()?);
+    out.text.bytes = unpacked.take();
+    out.text.bytes.clear();
     let mut decoder = zstd::stream::read::Decoder::with_buffer(packed.bytes.as_slice())?;
     decoder.window_log_max(ZSTD_WINDOW_LOG_MAX)?;
     io::copy(&mut decoder, &mut out)?;
+    drop(decoder);
+    wire.give(packed.into_bytes());
     Ok(out)
 }
 
@@ -535,15 +547,15 @@ impl Sink {
         }
     }
 
-    /// All of the body; `spares` has memory for a block that is unpacked, and gets that of what was
+    /// All of the body; `spares` have memory for a block that is unpacked, and get that of what was
     /// packed.
-    fn finish(mut self, spares: &Spares<Vec<u8>>) -> Result<Text, Reply> {
+    fn finish(mut self, spares: BodySpares<'_>) -> Result<Text, Reply> {
         let most = self.bounded().most;
         let finished = match self {
             Self::Plain(out) => Ok(out),
             Self::Snappy(packed) if is_brief(&packed) => unpack_snappy(packed, spares),
             Self::Snappy(packed) => aside(|| unpack_snappy(packed, spares)),
-            Self::Zstd(packed) => aside(|| unpack_zstd(packed)),
+            Self::Zstd(packed) => aside(|| unpack_zstd(packed, spares)),
             Self::Gzip(decoder) => decoder.finish(),
             Self::Zlib(decoder) => decoder.finish(),
             Self::Raw(decoder) => decoder.finish(),
@@ -582,7 +594,11 @@ mod tests {
         for byte in packed {
             sink.unpack(&[*byte]).map_err(|error| refusal(&error, most).status)?;
         }
-        sink.finish(&Spares::default()).map(Text::into_bytes).map_err(|reply| reply.status)
+        finish(sink).map(Text::into_bytes).map_err(|reply| reply.status)
+    }
+
+    fn finish(sink: Sink) -> Result<Text, Reply> {
+        sink.finish((&Spares::default(), &Spares::default()))
     }
 
     #[test]
@@ -602,6 +618,33 @@ mod tests {
         raw.write_all(&text).unwrap();
         assert_eq!(unpack(Encoding::Deflate, 9999, &raw.finish().unwrap()).unwrap(), text);
         assert_eq!(unpack(Encoding::Identity, 9999, &text).unwrap(), text);
+    }
+
+    /// Memory with the bytes of others in it shows none of them, whether the next body is longer,
+    /// shorter, or says less than its length.
+    #[test]
+    fn what_lies_in_memory_for_blocks_is_written_over() {
+        let (budget, spares) = (Budget::new(1 << 20), Spares::default());
+        let most = Most::of(1 << 19, &budget);
+        let unsnap = |packed: &[u8]| {
+            let mut sink =
+                Sink::new(Encoding::Snappy, Bounded::new(Vec::new(), most, true, &budget));
+            sink.unpack(packed).unwrap();
+            sink.finish((&Spares::default(), &spares)).map_err(|reply| reply.status)
+        };
+        for (length, before) in [(50, 10), (0, 10), (3, 2), (400, 401), (300_000, 100), (7, 9000)] {
+            let text: Vec<u8> = (0..length).map(|at| (at % 7) as u8).collect();
+            let packed = snap::raw::Encoder::new().compress_vec(&text).unwrap();
+            spares.give_filled(vec![b'!'; before]);
+            let found = unsnap(&packed).unwrap();
+            assert!(spares.take().is_empty(), "the memory was taken");
+            assert!(found.bytes == text, "{length}");
+            let held = found.permits.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
+            assert!(held * PERMIT_BYTES >= found.bytes.capacity(), "{length}");
+        }
+        // It says that it is 9 bytes long, and has 2.
+        spares.give_filled(vec![b'!'; 600]);
+        assert_eq!(unsnap(b"\x09\x04ab").err(), Some(StatusCode::BAD_REQUEST));
     }
 
     #[test]
@@ -662,12 +705,7 @@ mod tests {
             let mut sink = Sink::new(Encoding::Gzip, bounded);
             let unpacked = sink.unpack(packed).map_err(|error| refusal(&error, most).status);
             let held = sink.bounded().text.bytes.capacity();
-            (
-                unpacked
-                    .err()
-                    .or_else(|| sink.finish(&Spares::default()).err().map(|reply| reply.status)),
-                held,
-            )
+            (unpacked.err().or_else(|| finish(sink).err().map(|reply| reply.status)), held)
         };
         // It gave back what it had before it was over, and waited for nothing.
         assert_eq!(told(&bomb(64 << 20)), (Some(StatusCode::PAYLOAD_TOO_LARGE), 0));

@@ -234,7 +234,7 @@ async fn write(shared: &Shared, call: Call) -> Result<Reply, Reply> {
     let text = body::read_block(shared, &call.headers, call.body, bytes).await?;
     let work = || take(shared, store, namespace, &scope, version, &text.bytes);
     let taken = ingest::heavy(shared, text.bytes.len(), work).await?;
-    shared.bytes.give(text.into_bytes());
+    shared.unpacked.give_filled(text.into_bytes());
     confirm(store, taken.commit, level).await?;
     let reply = taken.answer("series");
     Ok(match version {

@@ -13,7 +13,7 @@ fn write(samples: &[Decoded], text: &[u8]) -> Vec<u8> {
         let Decoded { time_ns, kind_scale, bits } = *sample;
         if index == 0 {
             out.extend_from_slice(encode_first(&mut tail, time_ns, kind_scale, bits).as_slice());
-        } else if let Some((code, len)) = encode_wide(&mut tail, time_ns, kind_scale, bits) {
+        } else if let Some((code, len)) = encode_step(&mut tail, time_ns, kind_scale, bits) {
             out.extend_from_slice(&code[..len as usize]);
         } else {
             out.extend_from_slice(encode_any(&mut tail, time_ns, kind_scale, bits).as_slice());
@@ -145,31 +145,34 @@ fn late_samples_and_gaps_take_two_bytes() {
 }
 
 #[test]
-fn a_regular_number_that_moved_far_takes_a_control_byte_and_its_difference() {
+fn a_number_one_step_on_takes_its_difference_and_a_control_byte_when_it_moved_far() {
     let float = |scale| KindScale::new(Kind::Float, scale);
     let start = Tail { time_ns: 1_000, bits: 1_000, step: 5, unit: 1, kind_scale: float(2) };
-    let wide = |kind_scale, bits| {
+    let step = |kind_scale, bits| {
         let mut tail = start;
-        let found = encode_wide(&mut tail, 6_000, kind_scale, bits);
+        let found = encode_step(&mut tail, 6_000, kind_scale, bits);
         found.map(|(code, len)| (code[..len as usize].to_vec(), tail.time_ns, tail.bits))
     };
     let code = |bytes: &[u8], bits: u64| Some((bytes.to_vec(), 6_000, bits));
-    assert_eq!(wide(float(2), 1_127), None, "one byte and two are for others to write");
-    assert_eq!(wide(float(2), 1_128), code(&[0xc2, 0x00, 0x01], 1_128));
-    assert_eq!(wide(float(2), 999_000), code(&[0xc3, 0xe0, 0x74, 0x1e], 999_000));
+    assert_eq!(step(float(2), 1_063), code(&[126], 1_063));
+    assert_eq!(step(float(2), 936), code(&[127], 936));
+    assert_eq!(step(float(2), 1_064), code(&[0xa1, 128], 1_064));
+    assert_eq!(step(float(2), 1_127), code(&[0xa1, 254], 1_127));
+    assert_eq!(step(float(2), 1_128), code(&[0xc2, 0x00, 0x01], 1_128));
+    assert_eq!(step(float(2), 999_000), code(&[0xc3, 0xe0, 0x74, 0x1e], 999_000));
     let far = 1_000 + (1 << 32);
-    assert_eq!(wide(float(2), far), code(&[0xc5, 0, 0, 0, 0, 2, 0], far));
+    assert_eq!(step(float(2), far), code(&[0xc5, 0, 0, 0, 0, 2, 0], far));
     let below = 999u64.wrapping_sub(i64::MAX as u64);
-    assert_eq!(wide(float(2), below), code(&[&[0xc6][..], &[255; 8]].concat(), below));
-    assert_eq!(wide(float(3), 150), code(&[0xc7, float(3).0, 0xac, 0x02], 150));
+    assert_eq!(step(float(2), below), code(&[&[0xc6][..], &[255; 8]].concat(), below));
+    assert_eq!(step(float(3), 150), code(&[0xc7, float(3).0, 0xac, 0x02], 150));
     let lowest = i64::MIN as u64;
     let longest = [&[0xc7, float(3).0][..], &[255; 9], &[1]].concat();
-    assert_eq!(wide(float(3), lowest), code(&longest, lowest));
+    assert_eq!(step(float(3), lowest), code(&longest, lowest));
     let raw = f64::NAN.to_bits();
     let whole = [&[0xc7, float(RAW_SCALE).0][..], &raw.to_le_bytes()].concat();
-    assert_eq!(wide(float(RAW_SCALE), raw), code(&whole, raw));
-    assert_eq!(wide(KindScale::new(Kind::String, 0), 9), None);
-    assert_eq!(encode_wide(&mut { start }, 6_001, float(3), 150), None);
+    assert_eq!(step(float(RAW_SCALE), raw), code(&whole, raw));
+    assert_eq!(step(KindScale::new(Kind::String, 0), 9), None);
+    assert_eq!(encode_step(&mut { start }, 6_001, float(3), 150), None);
 }
 
 fn sample() -> impl Strategy<Value = (i64, u8, u8, u64)> {
@@ -219,18 +222,9 @@ proptest! {
 }
 
 proptest! {
-    /// The oracle is the codec's own writer of varints.
+    /// The code of one step is the code that [`encode_any`] makes, and leaves the same tail.
     #[test]
-    fn numbers_are_spread_over_bytes_as_varints_are(bits in any::<u64>(), shift in 0..64u32) {
-        let mut expected = Vec::new();
-        put_u64(&mut expected, bits >> shift);
-        let (bytes, len) = varint(bits >> shift);
-        prop_assert_eq!(&bytes.to_le_bytes()[..len as usize], &expected[..]);
-    }
-
-    /// The wide code is the code that [`encode_next`] makes, and leaves the same tail.
-    #[test]
-    fn the_wide_code_is_no_code_of_its_own(
+    fn the_code_of_a_step_is_no_code_of_its_own(
         before in (any::<u64>(), any::<u64>(), 0..64u32, 1..100_000u32, 0..4u8),
         scales in (0..23u8, prop_oneof![0..23u8, Just(RAW_SCALE)], any::<bool>()),
     ) {
@@ -239,14 +233,13 @@ proptest! {
         let next = if scales.2 { kind_scale } else { KindScale::new(Kind::Float, scales.1) };
         let bits = last.wrapping_add(bits >> shift);
         let time_ns = 1_700_000_000_000_000_000;
-        let mut wide = Tail { time_ns, bits: last, step, unit, kind_scale };
-        let mut long = wide;
+        let mut short = Tail { time_ns, bits: last, step, unit, kind_scale };
+        let mut long = short;
         let next_ns = time_ns + i64::from(step) * unit_ns(unit);
-        if let Some((code, len)) = encode_wide(&mut wide, next_ns, next, bits) {
-            let expected = encode_next(&mut long, next_ns, next, bits);
-            prop_assert_eq!(&code[..len as usize], expected.as_slice());
-            let all = |tail: Tail| (tail.time_ns, tail.bits, tail.step, tail.unit, tail.kind_scale);
-            prop_assert_eq!(all(wide), all(long));
-        }
+        let (code, len) = encode_step(&mut short, next_ns, next, bits).unwrap();
+        let expected = encode_any(&mut long, next_ns, next, bits);
+        prop_assert_eq!(&code[..len as usize], expected.as_slice());
+        let all = |tail: Tail| (tail.time_ns, tail.bits, tail.step, tail.unit, tail.kind_scale);
+        prop_assert_eq!(all(short), all(long));
     }
 }

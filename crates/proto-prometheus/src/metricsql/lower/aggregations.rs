@@ -18,6 +18,10 @@ impl Lowering<'_> {
             let of = GridAggregate { input, by, fold, place, histograms_place };
             Grid::Aggregate(Box::new(of))
         };
+        // It would be one of groups, of which each has several series then.
+        if limit.is_some() && name == "histogram" {
+            return Err(format!("{name} takes no limit"));
+        }
         let aggregated = match (name, arguments) {
             ("quantiles", [label, shares @ .., input]) if !shares.is_empty() => {
                 let label: String = text(label).ok_or_else(|| wrong(name))?;
@@ -50,7 +54,12 @@ impl Lowering<'_> {
                         Grid::Union(all.collect::<Result<_, _>>()?)
                     }
                 };
-                made(input, by, fold)
+                match made(input, by, fold) {
+                    ranges if name == "histogram" => {
+                        Grid::Bounded { input: Box::new(ranges), bounds_max: None }
+                    }
+                    aggregated => aggregated,
+                }
             }
         };
         Ok(match limit {
@@ -90,6 +99,7 @@ fn alone(name: &str) -> Option<GroupFold> {
         "geomean" => GroupFold::Geometric,
         "sum2" => GroupFold::Squares,
         "mode" => GroupFold::Mode,
+        "histogram" => GroupFold::Ranges,
         _ => return plain_fold(name),
     })
 }

@@ -3,7 +3,7 @@
 use super::{Lowering, STALE, known_labels, named, ns, text, texts, wrong};
 use crate::metricsql::functions::{Ranges, limited, ranges, variants};
 use crate::metricsql::{Expression, Node, Rollup};
-use foliot_plan::grid::{First, Grid, Loose, Over, RangeFold, Samples, Stored, general};
+use foliot_plan::grid::{First, Grid, Loose, LooseFold, Over, RangeFold, Samples, Stored, general};
 use std::sync::Arc;
 
 /// The label that tells which series of several one is.
@@ -54,10 +54,17 @@ impl Lowering<'_> {
                 let folds = shares.iter().map(share).collect::<Result<_, _>>()?;
                 self.several(input, folds, (&label, true), false)
             }
+            ("count_values_over_time", [label, input]) => {
+                let label = text(label).filter(|label| !label.is_empty());
+                let label = label.ok_or_else(|| wrong(name))?.into();
+                self.alone(input, RangeFold::Loose(LooseFold::Values(label)), keeps_names)
+            }
             ("aggr_over_time", [names, input]) => {
                 let names = texts(name, &[names])?;
                 let fold = |one: &Arc<str>| {
-                    let of = ranges(one).ok_or_else(|| format!("unknown function {one:?}"))?;
+                    // Several series of each function could not be told apart.
+                    let of = ranges(one).filter(|_| &**one != "histogram_over_time");
+                    let of = of.ok_or_else(|| format!("unknown function {one:?}"))?;
                     Ok((one.to_string(), of))
                 };
                 let folds = names.iter().map(fold).collect::<Result<_, String>>()?;
