@@ -230,12 +230,15 @@ fn together(
     }
 }
 
+/// What a label tells of a value.
+type Told<'t> = &'t dyn Fn(Point<'_>) -> Option<Arc<str>>;
+
 /// How many series of each group have each value, as a label of some name tells it.
 fn counted<'q>(
     walk: &Walk<'q>,
     plan: &GridAggregate,
     input: &Gridded<'_>,
-    (name, told): (&Arc<str>, &dyn Fn(Point<'_>) -> Option<Arc<str>>),
+    (name, told): (&Arc<str>, Told<'_>),
     steps: &Steps,
 ) -> Result<Gridded<'q>, Error> {
     let mut made = Gridded::none(walk);
