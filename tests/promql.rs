@@ -156,3 +156,74 @@ fn over_ranges_it_is_said_once() {
     assert_eq!(answer["warnings"], json!(["results truncated due to limit", sort]));
     assert_eq!(answer["infos"], Json::Null);
 }
+
+/// The values of an answer, series by series.
+fn values(answer: &Json) -> Vec<Vec<(i64, String)>> {
+    assert_eq!(answer["status"], "success", "{answer}");
+    let rows = answer["data"]["result"].as_array().unwrap();
+    let point = |point: &Json| {
+        let minute = (point[0].as_i64().unwrap() - T / 1000) / 60;
+        (minute, point[1].as_str().unwrap().to_owned())
+    };
+    rows.iter().map(|row| row["values"].as_array().unwrap().iter().map(point).collect()).collect()
+}
+
+#[test]
+fn groups_are_of_series_that_can_be_told_apart() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    let mut text = String::new();
+    for (name, minutes) in [("early", 0..3), ("late", 6..9), ("beside", 0..9)] {
+        for minute in minutes {
+            let at_ms = T + minute * 60_000;
+            text += &format!("{name}{{h=\"1\"}} {} {at_ms}\n", minute + 1);
+            text += &format!("{name}{{h=\"2\"}} {} {at_ms}\n", 10 * (minute + 1));
+        }
+    }
+    let answer = server.request("POST", "/api/v1/import/prometheus", &[], text.as_bytes());
+    assert_eq!(answer.status, 204);
+    let span = format!("start={}&end={}&step=60", T / 1000, T / 1000 + 480);
+    let ask = |query: &str| asked(&server, "query_range", &span, query);
+    let point = |minute: i64, value: &str| (minute, value.to_owned());
+    // What follows another is the same series, once its name is gone.
+    let sums = [(0, "11"), (1, "22"), (2, "33"), (6, "77"), (7, "88"), (8, "99")];
+    let sums: Vec<_> = sums.map(|(minute, value)| point(minute, value)).into();
+    let query = "sum(sum_over_time({__name__=~\"early|late\"}[1m]))";
+    assert_eq!(values(&ask(query)), [sums]);
+    let counts = values(&ask("count by (h) (max_over_time({__name__=~\"early|late\"}[1m]))"));
+    assert_eq!(counts.len(), 2);
+    assert!(counts.iter().all(|row| row.len() == 6 && row.iter().all(|(_, value)| value == "1")));
+    // What lies beside it is not.
+    for query in ["sum(rate({__name__=~\"early|beside\"}[5m]))", "rate({h=\"1\"}[5m])"] {
+        let error = ask(query)["error"].to_string();
+        assert!(error.contains("the same labelset"), "{query}: {error}");
+    }
+    // Of series with their names each is one.
+    let newest = values(&ask("sum(last_over_time({__name__=~\"early|beside\"}[1m]))"));
+    assert_eq!(newest[0][..4], [point(0, "22"), point(1, "44"), point(2, "66"), point(3, "44")]);
+}
+
+#[test]
+fn a_group_is_not_held_series_by_series() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &["--set", "limits.query_memory_bytes=2MiB"]);
+    for from in (0..400).step_by(50) {
+        let mut text = String::new();
+        for series in from..from + 50 {
+            for minute in 0..400i64 {
+                let at_ms = T + minute * 60_000;
+                text += &format!("many_total{{h=\"{series}\"}} {} {at_ms}\n", minute * series);
+            }
+        }
+        let answer = server.request("POST", "/api/v1/import/prometheus", &[], text.as_bytes());
+        assert_eq!(answer.status, 204);
+    }
+    let span = format!("start={}&end={}&step=60", T / 1000 + 60, T / 1000 + 399 * 60);
+    // 400 series of 399 values are 2.5 MB, and their sum is 16 bytes an instant.
+    let error = asked(&server, "query_range", &span, "rate(many_total[2m])")["error"].to_string();
+    assert!(error.contains("limits.query_memory_bytes"), "{error}");
+    let all = asked(&server, "query_range", &span, "sum(increase(many_total[3m])) / 3");
+    let grown = (0..400).sum::<i64>().to_string();
+    let [row] = &values(&all)[..] else { panic!("{all}") };
+    assert_eq!(row[3..].iter().filter(|(_, value)| *value != grown).count(), 0, "{:?}", &row[..9]);
+}

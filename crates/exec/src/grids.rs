@@ -4,7 +4,8 @@
 //! stored    series of the store: their last sample before each instant, or a range's samples
 //! over      samples of a range -> one value per instant            fold.rs: what they come to
 //! each      value -> value                                         binary  two grids -> one
-//! aggregate series -> one per group                                relabel, described: labels
+//! aggregate series -> one per group; folding: of numbers as they come
+//! relabel, described: labels
 //! rollup    ranges by VictoriaMetrics' rules; along, labelled, loose: its other operators
 //! buckets   histograms -> quantiles, fractions; counts: the same by VictoriaMetrics' rules
 //! sorted    series in another order
@@ -26,6 +27,7 @@ mod counts;
 mod described;
 mod each;
 mod fold;
+mod folding;
 mod histograms;
 mod labelled;
 mod loose;
@@ -82,12 +84,12 @@ impl<'q> Gridded<'q> {
 
     /// Adds a series, unless it has no values.
     fn push(&mut self, walk: &Walk<'_>, row: GridRow) -> Result<(), Error> {
-        walk.meter.check(0)?;
-        let row = if walk.is_loose { row.without_nan() } else { row };
-        if walk.is_loose || !row.is_empty() {
-            self.charge.add(row.bytes())?;
-            self.rows.push(row);
-        }
+        walk.pass(row, &mut |row| self.keep(row))
+    }
+
+    fn keep(&mut self, row: GridRow) -> Result<(), Error> {
+        self.charge.add(row.bytes())?;
+        self.rows.push(row);
         Ok(())
     }
 
@@ -129,19 +131,49 @@ pub fn grid<'q>(query: &'q Query<'_>, plan: &Grid, steps: &Steps) -> Result<Grid
     Ok(made)
 }
 
+/// Takes the rows of a grid one after the other.
+type OnRow<'a> = &'a mut dyn FnMut(GridRow) -> Result<(), Error>;
+
+/// Calls `each` with the rows of a grid. Series of the store are passed on as they are read: whoever
+/// makes one of many needs not hold them all.
+fn each_row(walk: &Walk<'_>, plan: &Grid, steps: &Steps, each: OnRow<'_>) -> Result<(), Error> {
+    match plan {
+        Grid::NamedLate(input) | Grid::Loose(input) => each_row(walk, input, steps, each),
+        Grid::Measured { step, input } => {
+            walk.measured(*step, each, |each| each_row(walk, input, steps, each))
+        }
+        Grid::Nameless(input) => each_row(walk, input, steps, &mut |row| {
+            each(GridRow { labels: row::unnamed(&row.labels), ..row })
+        }),
+        Grid::Instants(plan) => stored::instants(walk, plan, steps, each),
+        Grid::Over(plan) => over::over(walk, plan, steps, each),
+        _ => {
+            let Gridded { rows, charge, .. } = evaluated(walk, plan, steps)?;
+            rows.into_iter().try_for_each(each)?;
+            drop(charge);
+            Ok(())
+        }
+    }
+}
+
 fn evaluated<'q>(walk: &Walk<'q>, plan: &Grid, steps: &Steps) -> Result<Gridded<'q>, Error> {
     match plan {
-        Grid::NamedLate(input) | Grid::Loose(input) => evaluated(walk, input, steps),
-        Grid::Measured { step, input } => walk.measured(*step, || evaluated(walk, input, steps)),
-        Grid::Nameless(input) => loose::nameless(walk, input, steps),
+        Grid::NamedLate(_)
+        | Grid::Loose(_)
+        | Grid::Measured { .. }
+        | Grid::Nameless(_)
+        | Grid::Instants(_)
+        | Grid::Over(_) => {
+            let mut made = Gridded::none(walk);
+            each_row(walk, plan, steps, &mut |row| made.keep(row))?;
+            Ok(made)
+        }
         Grid::Union(inputs) => loose::union(walk, inputs, steps),
         Grid::Along(plan) => along::along(walk, plan, steps),
         Grid::Labelled(plan) => labelled::labelled(walk, plan, steps),
         Grid::Bounded { input, bounds_max } => bounded::bounded(walk, input, *bounds_max, steps),
         Grid::Number(number) => Gridded::scalar(walk, steps, |_| *number),
         Grid::Time => Gridded::scalar(walk, steps, seconds),
-        Grid::Instants(plan) => stored::instants(walk, plan, steps),
-        Grid::Over(plan) => over::over(walk, plan, steps),
         Grid::Each(plan) => each::each(walk, plan, steps),
         Grid::Binary(plan) => binary::binary(walk, plan, steps),
         Grid::Aggregate(plan) => aggregate::aggregate(walk, plan, steps),
@@ -210,6 +242,20 @@ fn seconds(at_ns: i64) -> f64 {
 
 fn value(values: &[Option<f64>], index: usize) -> Option<f64> {
     values.get(index).copied().flatten()
+}
+
+/// Calls `each` with what `rows` passes on, after rows of the same labels are joined.
+fn each_joined(
+    walk: &Walk<'_>,
+    rows: impl FnOnce(OnRow<'_>) -> Result<(), Error>,
+    each: OnRow<'_>,
+) -> Result<(), Error> {
+    let mut made = Gridded::none(walk);
+    rows(&mut |row| made.keep(row))?;
+    let Gridded { rows, charge, .. } = joined(walk, made)?;
+    rows.into_iter().try_for_each(each)?;
+    drop(charge);
+    Ok(())
 }
 
 /// Joins rows of the same labels: series that follow one another are one, as after a restart under

@@ -30,6 +30,8 @@ pub fn single(kind: &str, at_ms: i64, text: &str, (notes, question): (&Notes, &s
 #[derive(Debug)]
 pub struct SeriesAnswer {
     steps: Steps,
+    /// What stands before a value, for each instant: all rows of an answer share it.
+    times: Texts,
     /// One value of a series instead of a list of them.
     is_vector: bool,
     is_begun: bool,
@@ -53,6 +55,7 @@ impl SeriesAnswer {
     pub fn vector(steps: Steps, limit: usize) -> Self {
         Self {
             steps,
+            times: Texts::default(),
             is_vector: true,
             is_begun: false,
             left: limit,
@@ -77,14 +80,19 @@ impl SeriesAnswer {
         (values, histograms): (&[Option<f64>], &[Option<Arc<Histogram>>]),
         out: &mut Vec<u8>,
     ) {
-        let steps = self.steps;
         let metric = labels.iter().map(|label| (&*label.name, &*label.value));
+        for index in self.times.len()..values.len() {
+            let at_ms = self.steps.at(index).div_euclid(NANOS_PER_MILLI);
+            self.times.push(&format!("[{},\"", seconds(at_ms)));
+        }
         for (index, value) in values.iter().enumerate() {
-            let at_ns = steps.at(index);
             if let Some(value) = value {
-                self.number((at_ns, *value));
+                separate(&mut self.numbers);
+                self.numbers.extend_from_slice(self.times.get(index));
+                write_sampled(*value, &mut self.numbers);
+                self.numbers.extend_from_slice(b"\"]");
             } else if let Some(Some(histogram)) = histograms.get(index) {
-                self.histogram((at_ns, histogram));
+                self.histogram((self.steps.at(index), histogram));
             }
         }
         self.piece(metric, true, out);
@@ -115,7 +123,9 @@ impl SeriesAnswer {
     fn number(&mut self, (at_ns, value): (i64, f64)) {
         let time = seconds(at_ns.div_euclid(NANOS_PER_MILLI));
         separate(&mut self.numbers);
-        self.numbers.extend_from_slice(format!(r#"[{time},"{}"]"#, sampled(value)).as_bytes());
+        self.numbers.extend_from_slice(format!("[{time},\"").as_bytes());
+        write_sampled(value, &mut self.numbers);
+        self.numbers.extend_from_slice(b"\"]");
     }
 
     fn histogram(&mut self, (at_ns, of): (i64, &Histogram)) {
@@ -199,6 +209,30 @@ impl SeriesAnswer {
             false => begin(if self.is_vector { VECTOR } else { MATRIX }, out),
         }
         self.is_begun = true;
+    }
+}
+
+/// Texts end to end.
+#[derive(Debug, Default)]
+struct Texts {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Texts {
+    fn push(&mut self, text: &str) {
+        self.bytes.extend_from_slice(text.as_bytes());
+        self.ends.push(self.bytes.len());
+    }
+
+    fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    fn get(&self, index: usize) -> &[u8] {
+        let start = index.checked_sub(1).and_then(|before| self.ends.get(before));
+        let end = self.ends.get(index).copied().unwrap_or_default();
+        self.bytes.get(start.copied().unwrap_or_default()..end).unwrap_or_default()
     }
 }
 
@@ -344,6 +378,18 @@ pub(crate) fn sampled(value: f64) -> String {
     format!("{mantissa}e{sign}{digits:0>2}")
 }
 
+/// Writes what [`sampled`] says.
+fn write_sampled(value: f64, out: &mut Vec<u8>) {
+    let size = value.abs();
+    if size < 1e15 && value.trunc() == value && !(value == 0.0 && value.is_sign_negative()) {
+        out.extend_from_slice(itoa::Buffer::new().format(value as i64).as_bytes());
+    } else if (1e-4..1e15).contains(&size) {
+        out.extend_from_slice(zmij::Buffer::new().format_finite(value).as_bytes());
+    } else {
+        out.extend_from_slice(sampled(value).as_bytes());
+    }
+}
+
 /// Milliseconds as seconds: three digits behind the point, or none.
 pub(crate) fn seconds(ms: i64) -> String {
     let sign = if ms < 0 { "-" } else { "" };
@@ -357,6 +403,33 @@ pub(crate) fn seconds(ms: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    fn written(value: f64) -> String {
+        let mut out = Vec::new();
+        write_sampled(value, &mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    proptest! {
+        /// The oracle is the standard library.
+        #[test]
+        fn numbers_are_the_shortest_that_read_back(
+            of in prop_oneof![
+                any::<f64>(),
+                (any::<i64>(), 0..20).prop_map(|(digits, point)| digits as f64 / 10f64.powi(point)),
+                (-2_000_000_000..2_000_000_000i64).prop_map(|whole| whole as f64),
+            ],
+        ) {
+            let text = written(of);
+            if of.is_finite() && (1e-6..1e21).contains(&of.abs()) {
+                prop_assert_eq!(&text, &of.to_string());
+            }
+            if !of.is_nan() {
+                prop_assert_eq!(text.parse::<f64>().unwrap().to_bits(), of.to_bits());
+            }
+        }
+    }
 
     #[test]
     fn numbers_and_times_are_as_go_writes_them() {
@@ -384,6 +457,7 @@ mod tests {
             (f64::INFINITY, "+Inf"),
         ] {
             assert_eq!(sampled(value), wanted);
+            assert_eq!(written(value), wanted);
         }
         let times =
             [(0, "0"), (1_500, "1.500"), (-1, "-0.001"), (1_700_000_000_007, "1700000000.007")];

@@ -1,18 +1,16 @@
 //! Several series into one per group, or some of each group.
 
 use super::binary::some_of;
-use super::fold::{average, deviation, sum};
+use super::folding::Folding;
 use super::histograms::{self, Incompatible, compact, spelled};
 use super::picked::picked;
 use super::ranked::ranked;
-use super::rollup::{distinct, mode};
-use super::row::{GridRow, Growing, Made, Point};
+use super::row::{GridRow, Made, Point};
 use super::tally::{RANGE, Tally, range_of};
-use super::{Gridded, Looked, Walk, evaluated, value, weight};
+use super::{Gridded, Walk, each_row, evaluated};
 use crate::Error;
-use crate::kernels::quantile::quantile;
 use foliot_model::{Histogram, Labels};
-use foliot_plan::grid::{GridAggregate, GroupFold, Note, Place, Steps, Union};
+use foliot_plan::grid::{Grid, GridAggregate, GroupFold, Note, Place, Steps, Union};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -21,63 +19,87 @@ pub(super) fn aggregate<'q>(
     plan: &GridAggregate,
     steps: &Steps,
 ) -> Result<Gridded<'q>, Error> {
-    let input = evaluated(walk, &plan.input, steps)?;
-    let parameter = match &plan.fold {
-        GroupFold::Quantile(of)
-        | GroupFold::Top(of)
-        | GroupFold::Bottom(of)
-        | GroupFold::Some(of)
-        | GroupFold::Part(of)
-        | GroupFold::Outliers(of)
-        | GroupFold::Ranked { count: of, .. } => Some(evaluated(walk, of, steps)?),
-        _ => None,
-    };
-    let parameters = parameter.as_ref().map_or(&[][..], Gridded::scalars);
-    checked(walk, plan, parameters)?;
     match &plan.fold {
         GroupFold::CountValues(name) => {
-            return counted(walk, plan, &input, (name, &text_of), steps);
+            let input = evaluated(walk, &plan.input, steps)?;
+            counted(walk, plan, &input, (name, &text_of), steps)
         }
         GroupFold::Ranges => {
             let range = |of: Point<'_>| match of {
                 Point::Number(number) => range_of(number),
                 Point::Histogram(_) => None,
             };
-            return counted(walk, plan, &input, (&RANGE.into(), &range), steps);
+            let input = evaluated(walk, &plan.input, steps)?;
+            counted(walk, plan, &input, (&RANGE.into(), &range), steps)
         }
-        _ => {}
-    }
-    let (mut made, mut looked) = (Gridded::none(walk), Looked::new(walk));
-    for (labels, rows) in groups(plan, &input) {
-        match &plan.fold {
-            GroupFold::Some(_) if walk.is_loose => {
-                ranked(walk, &plan.fold, &rows, parameters, steps, &mut made)?;
-            }
-            GroupFold::Top(_) | GroupFold::Bottom(_) | GroupFold::Some(_) | GroupFold::Part(_) => {
-                picked(walk, plan, &rows, parameters, steps, &mut made)?;
-            }
-            GroupFold::Ranked { .. } | GroupFold::Outliers(_) => {
-                ranked(walk, &plan.fold, &rows, parameters, steps, &mut made)?;
-            }
-            GroupFold::Any => {
+        GroupFold::Top(of)
+        | GroupFold::Bottom(of)
+        | GroupFold::Some(of)
+        | GroupFold::Part(of)
+        | GroupFold::Outliers(of)
+        | GroupFold::Ranked { count: of, .. } => chosen(walk, plan, of, steps),
+        GroupFold::Any => {
+            let mut made = Gridded::none(walk);
+            for (_, rows) in groups(plan, &evaluated(walk, &plan.input, steps)?) {
                 let first = rows.iter().find(|row| !row.is_empty()).or(rows.first());
-                if let Some(first) = first {
-                    made.push(walk, GridRow::clone(first))?;
-                }
+                first.map_or(Ok(()), |first| made.push(walk, GridRow::clone(first)))?;
             }
-            _ => {
-                let is_nameless = rows.iter().any(|row| row.is_nameless);
-                let mut after = Growing::new(walk, (labels, is_nameless), steps);
-                for index in 0..steps.count {
-                    let histograms =
-                        rows.iter().filter_map(|row| row.histograms.get(index)?.as_deref());
-                    looked.at(rows.len() + histograms.map(weight).sum::<usize>())?;
-                    let parameter = value(parameters, index).unwrap_or(f64::NAN);
-                    after.push(folded(walk, plan, &rows, index, parameter)?)?;
-                }
-                after.finish(&mut made, walk)?;
-            }
+            Ok(made)
         }
+        _ => folded(walk, plan, steps),
+    }
+}
+
+/// Some series of each group.
+fn chosen<'q>(
+    walk: &Walk<'q>,
+    plan: &GridAggregate,
+    parameter: &Grid,
+    steps: &Steps,
+) -> Result<Gridded<'q>, Error> {
+    let input = evaluated(walk, &plan.input, steps)?;
+    let parameter = evaluated(walk, parameter, steps)?;
+    let parameters = parameter.scalars();
+    checked(walk, plan, parameters)?;
+    let mut made = Gridded::none(walk);
+    for (_, rows) in groups(plan, &input) {
+        let is_ranked = match &plan.fold {
+            GroupFold::Some(_) => walk.is_loose,
+            fold => matches!(fold, GroupFold::Ranked { .. } | GroupFold::Outliers(_)),
+        };
+        match is_ranked {
+            true => ranked(walk, &plan.fold, &rows, parameters, steps, &mut made)?,
+            false => picked(walk, plan, &rows, parameters, steps, &mut made)?,
+        }
+    }
+    Ok(made)
+}
+
+/// One series of each group.
+fn folded<'q>(walk: &Walk<'q>, plan: &GridAggregate, steps: &Steps) -> Result<Gridded<'q>, Error> {
+    let mut groups: Vec<Folding<'q>> = Vec::new();
+    let mut numbers: HashMap<Labels, usize> = HashMap::new();
+    each_row(walk, &plan.input, steps, &mut |row| {
+        let labels = some_of(&plan.by, &row.labels);
+        let number = match numbers.get(&labels) {
+            Some(number) => *number,
+            None => {
+                numbers.insert(labels.clone(), groups.len());
+                groups.push(Folding::new(walk, &plan.fold, labels, steps)?);
+                groups.len() - 1
+            }
+        };
+        groups.get_mut(number).map_or(Ok(()), |group| group.add(walk, &plan.fold, row))
+    })?;
+    let parameter = match &plan.fold {
+        GroupFold::Quantile(of) => Some(evaluated(walk, of, steps)?),
+        _ => None,
+    };
+    let parameters = parameter.as_ref().map_or(&[][..], Gridded::scalars);
+    checked(walk, plan, parameters)?;
+    let mut made = Gridded::none(walk);
+    for group in groups {
+        group.finish(walk, plan, (parameters, steps), &mut made)?;
     }
     Ok(made)
 }
@@ -130,59 +152,6 @@ fn groups<'g>(plan: &GridAggregate, input: &'g Gridded<'_>) -> Vec<(Labels, Vec<
     groups
 }
 
-fn folded(
-    walk: &Walk<'_>,
-    plan: &GridAggregate,
-    rows: &[&GridRow],
-    index: usize,
-    parameter: f64,
-) -> Result<Option<Made>, Error> {
-    let numbers = || rows.iter().filter_map(|row| value(&row.values, index));
-    let histograms = || rows.iter().filter_map(|row| row.histograms.get(index)?.as_deref());
-    let count = || rows.iter().filter(|row| row.has(index)).count() as f64;
-    let has_histograms = histograms().next().is_some();
-    if numbers().next().is_none() && !has_histograms {
-        return Ok(None);
-    }
-    match &plan.fold {
-        GroupFold::Sum | GroupFold::Average if has_histograms => {
-            if numbers().next().is_some() {
-                walk.note(Note::MixedGroup, plan.histograms_place)?;
-                return Ok(None);
-            }
-            let made = match plan.fold {
-                GroupFold::Sum => histograms::sum(histograms()),
-                _ => histograms::mean(histograms()),
-            };
-            return together(walk, plan, rows, index, made);
-        }
-        GroupFold::Count => return Ok(Some(Made::Number(count()))),
-        GroupFold::Present => return Ok(Some(Made::Number(1.0))),
-        _ => {}
-    }
-    // All else is of numbers only.
-    if has_histograms && let Some(name) = ignoring(&plan.fold) {
-        walk.note(Note::Ignored(name), plan.histograms_place)?;
-    }
-    if numbers().next().is_none() {
-        return Ok(None);
-    }
-    Ok(Some(Made::Number(match &plan.fold {
-        GroupFold::Sum => sum(numbers()),
-        GroupFold::Average => average(numbers()),
-        GroupFold::Min => numbers().fold(f64::NAN, f64::min),
-        GroupFold::Max => numbers().fold(f64::NAN, f64::max),
-        GroupFold::Deviation => deviation(numbers()).sqrt(),
-        GroupFold::Variance => deviation(numbers()),
-        GroupFold::Quantile(_) => quantile(parameter, numbers().collect()),
-        GroupFold::Distinct => distinct(numbers().collect()),
-        GroupFold::Mode => return Ok(mode(None, numbers().collect()).map(Made::Number)),
-        GroupFold::Squares => numbers().map(|one| one * one).sum(),
-        GroupFold::Geometric => numbers().product::<f64>().powf(1.0 / numbers().count() as f64),
-        _ => return Ok(None),
-    })))
-}
-
 /// What an aggregation that knows numbers only is called.
 pub(super) fn ignoring(fold: &GroupFold) -> Option<&'static str> {
     Some(match fold {
@@ -198,7 +167,7 @@ pub(super) fn ignoring(fold: &GroupFold) -> Option<&'static str> {
 }
 
 /// A sum or a mean of histograms, and notes of what was met.
-fn together(
+pub(super) fn together(
     walk: &Walk<'_>,
     plan: &GridAggregate,
     rows: &[&GridRow],
@@ -252,7 +221,7 @@ fn counted<'q>(
                 }
             }
         }
-        tally.finish(&labels, walk, &mut made)?;
+        tally.finish(&labels, walk, &mut |row| made.keep(row))?;
     }
     Ok(made)
 }

@@ -1,6 +1,6 @@
 //! Two grids, value by value.
 
-use super::operate::{Outcome, is_new_value, operated};
+use super::operate::{Outcome, Stays, is_new_value, operated, operated_rows};
 use super::row::{GridRow, Growing, Point};
 use super::{Gridded, Walk, evaluated, joined, loose, row, value};
 use crate::Error;
@@ -9,7 +9,7 @@ use foliot_model::{Label, Labels};
 use foliot_plan::grid::{
     Binary, Labels as Some_, MEASUREMENT, Many, Matching, Operator, Sides, Steps,
 };
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 pub(super) fn binary<'q>(
     walk: &Walk<'q>,
@@ -71,22 +71,32 @@ fn with_scalar<'q>(
     steps: &Steps,
 ) -> Result<Gridded<'q>, Error> {
     let is_filter = matches!(plan.operator, Operator::Compare { is_told: false, .. });
+    let scalar = |index| value(scalar.scalars(), index).unwrap_or(f64::NAN);
+    let scalars: Vec<Option<f64>> = (0..steps.count).map(|index| Some(scalar(index))).collect();
     let mut made = Gridded::none(walk);
     for input in &input.rows {
-        let mut after = Growing::new(
-            walk,
-            match is_new_value(plan.operator) {
-                true => walk.unnamed(&input.labels),
-                false => (input.labels.clone(), input.is_nameless),
-            },
-            steps,
-        );
+        let (labels, is_nameless) = match is_new_value(plan.operator) {
+            true => walk.unnamed(&input.labels),
+            false => (input.labels.clone(), input.is_nameless),
+        };
+        if input.histograms.is_empty() {
+            let (sides, stays) = match is_left {
+                true => ((&scalars[..], &input.values[..]), Stays::Right),
+                false => ((&input.values[..], &scalars[..]), Stays::Left),
+            };
+            if let Some(values) = operated_rows(plan.operator, sides, stays) {
+                let row = GridRow::numbers(labels, values);
+                made.push(walk, GridRow { is_nameless, ..row })?;
+                continue;
+            }
+        }
+        let mut after = Growing::new(walk, (labels, is_nameless), steps);
         for index in 0..steps.count {
             let Some(one) = input.point(index) else {
                 after.push(None)?;
                 continue;
             };
-            let scalar = Point::Number(value(scalar.scalars(), index).unwrap_or(f64::NAN));
+            let scalar = Point::Number(scalar(index));
             let (a, b) = if is_left { (scalar, one) } else { (one, scalar) };
             let outcome = operated(walk, plan, a, b)?;
             after.push(match outcome {
@@ -139,6 +149,17 @@ pub(super) fn by_signature<'r>(
         found.entry(*signature).or_default().push(row);
     }
     found
+}
+
+/// The row that has each signature, of which `of` has one for each row; None if two have the same.
+fn only_rows(of: &[usize], signatures: usize) -> Option<Vec<Option<usize>>> {
+    let mut rows = vec![None; signatures];
+    for (row, signature) in of.iter().enumerate() {
+        if rows.get_mut(*signature)?.replace(row).is_some() {
+            return None;
+        }
+    }
+    Some(rows)
 }
 
 /// Series of one side that the other has, or has not.
@@ -204,6 +225,9 @@ impl<'q> Pairs<'_, 'q> {
         };
         let two = Two { many, of_many, one, of_one };
         let signatures = of_many.iter().chain(of_one).max().map_or(0, |max| max + 1);
+        if let Some(made) = self.meet_rows(&two, signatures)? {
+            return Ok(made);
+        }
         let mut charge = self.walk.meter.open();
         charge.add(signatures.saturating_mul(2 * size_of::<Option<usize>>()))?;
         // Seldom are there more rows than on the side of many.
@@ -227,6 +251,45 @@ impl<'q> Pairs<'_, 'q> {
 
     fn is_turned(&self) -> bool {
         self.matching.many == Many::Right
+    }
+
+    /// Rows that meet, each as a whole; None unless all are of numbers, and none has two partners.
+    fn meet_rows(&self, two: &Two<'_>, signatures: usize) -> Result<Option<Gridded<'q>>, Error> {
+        let Self { walk, plan, matching, .. } = self;
+        let has_fill = matching.fill.one.is_some() || matching.fill.many.is_some();
+        let rows = || two.many.iter().chain(two.one);
+        if has_fill || rows().any(|row| !row.histograms.is_empty()) {
+            return Ok(None);
+        }
+        let Some(partners) = only_rows(two.of_one, signatures) else { return Ok(None) };
+        if matching.many == Many::None && only_rows(two.of_many, signatures).is_none() {
+            return Ok(None);
+        }
+        let (mut seen, mut met) = (HashSet::new(), Vec::new());
+        let mut charge = walk.meter.open();
+        for (row, signature) in two.many.iter().zip(two.of_many) {
+            let partner = partners.get(*signature).copied().flatten();
+            let Some(partner) = partner.and_then(|at| two.one.get(at)) else { continue };
+            walk.meter.check(0)?;
+            let sides = if self.is_turned() { (partner, row) } else { (row, partner) };
+            let sides = (&sides.0.values[..], &sides.1.values[..]);
+            let Some(values) = operated_rows(plan.operator, sides, Stays::Left) else {
+                return Ok(None);
+            };
+            let Some(first) = values.iter().position(Option::is_some) else { continue };
+            let row = GridRow { values, ..self.labels(row, partner) };
+            if !seen.insert(row.labels.clone()) {
+                return Ok(None);
+            }
+            charge.add(row.bytes())?;
+            met.push((first, row));
+        }
+        // In the order in which they meet.
+        met.sort_by_key(|(first, _)| *first);
+        drop(charge);
+        let mut made = Gridded::none(walk);
+        met.into_iter().try_for_each(|(_, row)| made.push(walk, row))?;
+        Ok(Some(made))
     }
 
     /// All that meet at an instant.

@@ -27,11 +27,12 @@ pub(super) fn described<'q>(
 ) -> Result<Gridded<'q>, Error> {
     let input = evaluated(walk, &plan.input, steps)?;
     let values = Instants { stamps: false, ..plan.facts.clone() };
-    let are_histograms = |row: &GridRow| !row.histograms.is_empty();
-    if instants(walk, &values, steps)?.rows.iter().any(are_histograms) {
-        return Err(Error::Plan("info sample should be float".to_owned()));
-    }
-    let stamps = instants(walk, &plan.facts, steps)?;
+    instants(walk, &values, steps, &mut |row| match row.histograms.is_empty() {
+        true => Ok(()),
+        false => Err(Error::Plan("info sample should be float".to_owned())),
+    })?;
+    let mut stamps = Gridded::none(walk);
+    instants(walk, &plan.facts, steps, &mut |row| stamps.keep(row))?;
     let mut facts = Facts::default();
     for row in &stamps.rows {
         let by_name = facts.entry(identity(&row.labels)).or_default();

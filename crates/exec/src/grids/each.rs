@@ -1,7 +1,7 @@
 //! Functions of each value.
 
 use super::histograms::{average, deviation, times};
-use super::row::{Growing, Made, Point};
+use super::row::{GridRow, Growing, Made, Point};
 use super::{Gridded, Walk, evaluated, joined, seconds, value};
 use crate::Error;
 use crate::kernels::arithmetic::higher;
@@ -25,32 +25,48 @@ pub(super) fn each<'q>(walk: &Walk<'q>, plan: &Each, steps: &Steps) -> Result<Gr
     };
     let mut made = Gridded::none(walk);
     for row in &input.rows {
-        // Most functions know numbers only, and leave histograms out.
-        let function = |index: usize| {
-            let one = row.point(index)?;
-            Some(Made::Number(match (&plan.function, one) {
-                (Function::Instant, _) => seconds(steps.at(index)),
-                (Function::Of(figure), Point::Histogram(of)) => figured(*figure, of),
-                (Function::Math(Math::Negated), Point::Histogram(of)) => {
-                    return Some(Made::histogram(times(Histogram::clone(of), -1.0)));
-                }
-                (Function::Of(_), Point::Number(_)) | (_, Point::Histogram(_)) => return None,
-                (Function::Math(math), Point::Number(one)) => calculate(*math, one),
-                (Function::Rounded(_), Point::Number(one)) => {
+        let number = |index: usize, one: f64| {
+            Some(match &plan.function {
+                Function::Instant => seconds(steps.at(index)),
+                Function::Of(_) => return None,
+                Function::Math(math) => calculate(*math, one),
+                Function::Rounded(_) => {
                     // Divided by the inverse, as that is more often exact.
                     let inverse = 1.0 / parameter(&first, index);
                     (one * inverse + 0.5).floor() / inverse
                 }
-                (Function::Clamped(..), Point::Number(one)) => {
+                Function::Clamped(..) => {
                     let (low, high) = (parameter(&first, index), parameter(&second, index));
                     match low > high {
                         true => return None,
                         false => higher(low, -higher(-high, -one)),
                     }
                 }
-            }))
+            })
         };
-        let mut after = Growing::new(walk, walk.unnamed(&row.labels), steps);
+        let (labels, is_nameless) = walk.unnamed(&row.labels);
+        if row.histograms.is_empty() {
+            let values = row.values.iter().enumerate();
+            let values = values.map(|(index, one)| number(index, (*one)?)).collect();
+            let row = GridRow::numbers(labels, values);
+            made.push(walk, GridRow { is_nameless, ..row })?;
+            continue;
+        }
+        // Most functions know numbers only, and leave histograms out.
+        let function = |index: usize| match (row.point(index)?, &plan.function) {
+            (Point::Number(one), _) => number(index, one).map(Made::Number),
+            (Point::Histogram(_), Function::Instant) => {
+                Some(Made::Number(seconds(steps.at(index))))
+            }
+            (Point::Histogram(of), Function::Of(figure)) => {
+                Some(Made::Number(figured(*figure, of)))
+            }
+            (Point::Histogram(of), Function::Math(Math::Negated)) => {
+                Some(Made::histogram(times(Histogram::clone(of), -1.0)))
+            }
+            (Point::Histogram(_), _) => None,
+        };
+        let mut after = Growing::new(walk, (labels, is_nameless), steps);
         (0..steps.count).try_for_each(|index| after.push(function(index)))?;
         after.finish(&mut made, walk)?;
     }

@@ -3,6 +3,7 @@
 //! einiger Verfahren zur Summation endlicher Summen", 1974).
 
 use crate::kernels::quantile::quantile;
+use std::ops::Range;
 
 /// Samples of a range, at least one.
 pub(super) struct Window<'s> {
@@ -38,102 +39,183 @@ pub(super) fn sum(values: impl Iterator<Item = f64>) -> f64 {
     values.fold(Carried::default(), Carried::add).total()
 }
 
-/// The mean. Where the sum is too large for a float, the mean so far is carried instead.
 pub(super) fn average(values: impl Iterator<Item = f64>) -> f64 {
-    let (mut carried, mut count, mut is_mean) = (Carried::default(), 0.0, false);
-    for value in values {
+    let mut count = 0.0;
+    let mean = values.fold(Mean::default(), |mean, value| {
         count += 1.0;
-        if !is_mean {
-            let next = carried.add(value);
+        mean.add(value, count)
+    });
+    mean.total(count)
+}
+
+pub(super) fn deviation(values: impl Iterator<Item = f64>) -> f64 {
+    let mut count = 0.0;
+    let squares = values.fold(Squares::default(), |squares, value| {
+        count += 1.0;
+        squares.add(value, count)
+    });
+    squares.variance(count)
+}
+
+/// A mean so far. It is a sum until that is too large for a float, and then the mean itself.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Mean {
+    carried: Carried,
+    is_mean: bool,
+}
+
+impl Mean {
+    /// With one more, which is the `count`th.
+    pub(super) fn add(mut self, value: f64, count: f64) -> Self {
+        if !self.is_mean {
+            let next = self.carried.add(value);
             if count == 1.0 || !next.sum.is_infinite() {
-                carried = next;
-                continue;
+                return Self { carried: next, is_mean: false };
             }
-            is_mean = true;
-            carried.sum /= count - 1.0;
-            carried.lost /= count - 1.0;
+            self.carried.sum /= count - 1.0;
+            self.carried.lost /= count - 1.0;
         }
         let share = (count - 1.0) / count;
-        carried =
-            Carried { sum: share * carried.sum, lost: share * carried.lost }.add(value / count);
+        let Carried { sum, lost } = self.carried;
+        let carried = Carried { sum: share * sum, lost: share * lost }.add(value / count);
+        Self { carried, is_mean: true }
     }
-    match is_mean {
-        true => carried.sum + carried.lost,
-        false => carried.sum / count + carried.lost / count,
+
+    pub(super) fn total(self, count: f64) -> f64 {
+        let Carried { sum, lost } = self.carried;
+        match self.is_mean {
+            true => sum + lost,
+            false => sum / count + lost / count,
+        }
     }
 }
 
-/// The variance of all values (B. P. Welford, "Note on a Method for Calculating Corrected Sums of
-/// Squares and Products", 1962).
-pub(super) fn deviation(values: impl Iterator<Item = f64>) -> f64 {
-    let (mut count, mut mean, mut squares) = (0.0, Carried::default(), Carried::default());
-    for value in values {
-        count += 1.0;
-        let off = value - (mean.sum + mean.lost);
-        mean = mean.add(off / count);
-        squares = squares.add(off * (value - (mean.sum + mean.lost)));
-    }
-    (squares.sum + squares.lost) / count
+/// How far values are from their mean, squared (B. P. Welford, "Note on a Method for Calculating
+/// Corrected Sums of Squares and Products", 1962).
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Squares {
+    mean: Carried,
+    squares: Carried,
 }
 
-/// The difference from first to last, as if the series went on to the ends of the range unless it
-/// seems to begin or end within it.
-pub(super) fn extrapolated(window: &Window<'_>, is_counter: bool, per_second: bool) -> Option<f64> {
-    let [(first_ns, first), .., (last_ns, last)] = *window.samples else { return None };
-    let mut difference = last - first;
-    if is_counter {
-        let pairs = window.samples.iter().zip(window.samples.iter().skip(1));
+impl Squares {
+    /// With one more, which is the `count`th.
+    pub(super) fn add(self, value: f64, count: f64) -> Self {
+        let off = value - (self.mean.sum + self.mean.lost);
+        let mean = self.mean.add(off / count);
+        let squares = self.squares.add(off * (value - (mean.sum + mean.lost)));
+        Self { mean, squares }
+    }
+
+    /// The variance of all values.
+    pub(super) fn variance(self, count: f64) -> f64 {
+        (self.squares.sum + self.squares.lost) / count
+    }
+}
+
+/// The difference from first to last within ranges of a series, which are asked for from the
+/// earliest to the latest: as if the series went on to the ends of the range unless it seems to
+/// begin or end within it.
+pub(super) struct Extrapolation<'s> {
+    samples: &'s [(i64, f64)],
+    is_counter: bool,
+    per_second: bool,
+    /// Positions of samples of a counter that fell, and how many of them lie before the range.
+    falls: Vec<usize>,
+    falls_before: usize,
+    /// How samples lay in the last range, and by what its difference grew: often it is the same.
+    last: Option<(Lie, Spans, f64)>,
+}
+
+impl<'s> Extrapolation<'s> {
+    pub(super) fn new(samples: &'s [(i64, f64)], is_counter: bool, per_second: bool) -> Self {
+        let pairs = samples.iter().zip(samples.iter().skip(1)).zip(1..);
+        let falls = pairs.filter(|(((_, before), (_, after)), _)| is_counter && after < before);
+        let falls = falls.map(|(_, at)| at).collect();
+        Self { samples, is_counter, per_second, falls, falls_before: 0, last: None }
+    }
+
+    /// The difference within the samples of a range.
+    pub(super) fn of(&mut self, range: Range<usize>, start_ns: i64, end_ns: i64) -> Option<f64> {
+        let samples = self.samples.get(range.clone())?;
+        let [(first_ns, first), .., (last_ns, last)] = *samples else { return None };
+        let mut difference = last - first;
+        while self.falls.get(self.falls_before).is_some_and(|at| *at <= range.start) {
+            self.falls_before += 1;
+        }
         // A counter that fell began again at 0.
-        let falls = pairs.filter(|((_, before), (_, after))| after < before);
-        difference = falls.fold(difference, |sum, ((_, before), _)| sum + before);
+        let falls = self.falls.iter().skip(self.falls_before);
+        for at in falls.take_while(|at| **at < range.end) {
+            difference += self.samples.get(at - 1).map_or(0.0, |(_, before)| *before);
+        }
+        let lie = Lie {
+            before_ns: first_ns.saturating_sub(start_ns),
+            between_ns: last_ns.saturating_sub(first_ns),
+            behind_ns: end_ns.saturating_sub(last_ns),
+            samples: samples.len(),
+        };
+        let (spans, factor) = match self.last {
+            Some((last, spans, factor)) if last == lie => (spans, factor),
+            _ => {
+                let spans = lie.spans();
+                let factor = spans.factor(None, self.per_second);
+                self.last = Some((lie, spans, factor));
+                (spans, factor)
+            }
+        };
+        if self.is_counter && difference > 0.0 && first >= 0.0 {
+            let since_zero = spans.between * (first / difference);
+            if since_zero < spans.before {
+                return Some(difference * spans.factor(Some(since_zero), self.per_second));
+            }
+        }
+        Some(difference * factor)
     }
-    let reach = Reach {
-        start_ns: window.start_ns,
-        end_ns: window.end_ns,
-        first_ns,
-        last_ns,
-        samples: window.samples.len(),
-        // It was not below 0.
-        share_from_zero: (is_counter && difference > 0.0 && first >= 0.0)
-            .then_some(first / difference),
-    };
-    Some(difference * reach.factor(per_second))
 }
 
-/// How samples lie in a range.
-pub(super) struct Reach {
-    pub(super) start_ns: i64,
-    pub(super) end_ns: i64,
-    pub(super) first_ns: i64,
-    pub(super) last_ns: i64,
+/// How samples lie in a range: the time before the first of them, between them, and behind the
+/// last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Lie {
+    pub(super) before_ns: i64,
+    pub(super) between_ns: i64,
+    pub(super) behind_ns: i64,
     pub(super) samples: usize,
-    /// The first value of a counter as a part of what it grew by: so much earlier it was 0.
-    pub(super) share_from_zero: Option<f64>,
 }
 
-impl Reach {
-    /// By what a difference grows when it is extrapolated to the ends of the range.
-    pub(super) fn factor(&self, per_second: bool) -> f64 {
+/// Seconds that samples speak for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Spans {
+    before: f64,
+    pub(super) between: f64,
+    behind: f64,
+    range: f64,
+}
+
+impl Lie {
+    /// Far from its ends a range is spoken for by half the time between two samples.
+    pub(super) fn spans(&self) -> Spans {
         let seconds = |ns: i64| ns as f64 / 1e9;
-        let mut to_start = seconds(self.first_ns - self.start_ns);
-        let mut to_end = seconds(self.end_ns - self.last_ns);
-        let sampled = seconds(self.last_ns - self.first_ns);
-        let between = sampled / self.samples.saturating_sub(1) as f64;
-        let far = between * 1.1;
-        if to_start >= far {
-            to_start = between / 2.0;
+        let between = seconds(self.between_ns);
+        let apart = between / self.samples.saturating_sub(1) as f64;
+        let near = |span: f64| if span >= apart * 1.1 { apart / 2.0 } else { span };
+        let Self { before_ns, between_ns, behind_ns, .. } = *self;
+        Spans {
+            before: near(seconds(before_ns)),
+            between,
+            behind: near(seconds(behind_ns)),
+            range: seconds(before_ns.saturating_add(between_ns).saturating_add(behind_ns)),
         }
-        if let Some(share) = self.share_from_zero {
-            to_start = to_start.min(sampled * share);
-        }
-        if to_end >= far {
-            to_end = between / 2.0;
-        }
-        let mut factor = (sampled + to_start + to_end) / sampled;
-        if per_second {
-            factor /= seconds(self.end_ns - self.start_ns);
-        }
-        factor
+    }
+}
+
+impl Spans {
+    /// By what a difference grows when it is extrapolated. A counter was 0 so many seconds before
+    /// the first sample, and not below it before.
+    pub(super) fn factor(&self, since_zero: Option<f64>, per_second: bool) -> f64 {
+        let before = since_zero.map_or(self.before, |since| self.before.min(since));
+        let factor = (self.between + before + self.behind) / self.between;
+        if per_second { factor / self.range } else { factor }
     }
 }
 

@@ -2,7 +2,7 @@
 //! labels stands for any.
 
 use super::binary::{by_signature, signatures};
-use super::row::{GridRow, Point, unnamed};
+use super::row::{GridRow, Point};
 use super::{Gridded, Walk, evaluated};
 use crate::Error;
 use foliot_model::Labels;
@@ -12,17 +12,6 @@ use std::collections::HashSet;
 /// Whether a vector is one series without labels.
 pub(super) fn is_scalar(of: &Gridded<'_>) -> bool {
     matches!(&of.rows[..], [only] if only.labels.is_empty())
-}
-
-/// The series without their measurements.
-pub(super) fn nameless<'q>(
-    walk: &Walk<'q>,
-    input: &Grid,
-    steps: &Steps,
-) -> Result<Gridded<'q>, Error> {
-    let mut made = evaluated(walk, input, steps)?;
-    made.rows.iter_mut().for_each(|row| row.labels = unnamed(&row.labels));
-    Ok(made)
 }
 
 /// The series of all, of the same labels only the first.

@@ -58,6 +58,45 @@ pub(super) fn operated(
     Ok(outcome)
 }
 
+/// Which of two numbers stays where a comparison holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stays {
+    Left,
+    Right,
+}
+
+/// Two rows of numbers by an operator, instant by instant; None if it makes nothing of numbers.
+pub(super) fn operated_rows(
+    operator: Operator,
+    (a, b): (&[Option<f64>], &[Option<f64>]),
+    stays: Stays,
+) -> Option<Vec<Option<f64>>> {
+    Some(match operator {
+        // One loop each, for those that are met all the time.
+        Operator::Calculate(Calculation::Add) => both(a, b, |a, b| Some(a + b)),
+        Operator::Calculate(Calculation::Subtract) => both(a, b, |a, b| Some(a - b)),
+        Operator::Calculate(Calculation::Multiply) => both(a, b, |a, b| Some(a * b)),
+        Operator::Calculate(Calculation::Divide) => both(a, b, |a, b| Some(a / b)),
+        Operator::Calculate(other) => both(a, b, |a, b| Some(calculated(other, a, b, None))),
+        Operator::Compare { comparison, is_told } => {
+            both(a, b, |a, b| match (compared(comparison, a.partial_cmp(&b)), is_told) {
+                (holds, true) => Some(f64::from(u8::from(holds))),
+                (false, false) => None,
+                (true, false) => Some(if stays == Stays::Left { a } else { b }),
+            })
+        }
+        _ => return None,
+    })
+}
+
+fn both(
+    a: &[Option<f64>],
+    b: &[Option<f64>],
+    of: impl Fn(f64, f64) -> Option<f64>,
+) -> Vec<Option<f64>> {
+    a.iter().zip(b).map(|(a, b)| of((*a)?, (*b)?)).collect()
+}
+
 fn made(of: Histogram) -> Outcome {
     Outcome::Made(Made::histogram(of))
 }

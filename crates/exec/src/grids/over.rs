@@ -1,22 +1,31 @@
 //! Samples of a range before each instant, folded.
 
-use super::fold::{Window, average, deviation, extrapolated, line, smoothed, spread, sum};
+use super::fold::{Extrapolation, Window, average, deviation, line, smoothed, spread, sum};
 use super::over_histograms::{Ranged, fold_points};
 use super::row::{GridRow, Made};
-use super::stored::{OnSeries, Points, each_series, looked_at};
-use super::{Gridded, Looked, Walk, evaluated, joined, rollup, row, seconds, value, weight};
+use super::stored::{OnSeries, Points, Reading, looked_at};
+use super::{
+    Gridded, Looked, OnRow, Walk, each_joined, evaluated, rollup, row, seconds, value, weight,
+};
 use crate::Error;
 use crate::kernels::quantile::quantile;
 use foliot_model::{Histogram, Labels, Resets};
 use foliot_plan::grid::{Grid, Note, Over, RangeFold, Samples, Shift, Stamp, Steps};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Values of the scalars that a fold has.
 type Parameters<'p> = [&'p [Option<f64>]; 2];
 
-pub(super) fn over<'q>(walk: &Walk<'q>, plan: &Over, steps: &Steps) -> Result<Gridded<'q>, Error> {
+/// Calls `each` with what the ranges of each series come to.
+pub(super) fn over(
+    walk: &Walk<'_>,
+    plan: &Over,
+    steps: &Steps,
+    each: OnRow<'_>,
+) -> Result<(), Error> {
     if let Some(loose) = &plan.loose {
-        return rollup::over(walk, plan, loose, steps);
+        return rollup::over(walk, plan, loose, steps, each);
     }
     let (first, second) = match &plan.fold {
         RangeFold::Predicted(of) | RangeFold::Quantile(of) => {
@@ -29,8 +38,7 @@ pub(super) fn over<'q>(walk: &Walk<'q>, plan: &Over, steps: &Steps) -> Result<Gr
     };
     let (first, second) = (scalar_of(&first), scalar_of(&second));
     let parameters = [&first[..], &second[..]];
-    let mut made = Gridded::none(walk);
-    let mut each = |shift: &Shift, labels: Labels, points: &Points| {
+    let one = |each: OnRow<'_>, shift: &Shift, labels: Labels, points: &Points| {
         let folded = fold_series(walk, plan, shift, steps, (&labels, points, parameters))?;
         if let RangeFold::Extrapolated { is_counter: true, .. } = plan.fold
             && folded.values.iter().any(Option::is_some)
@@ -45,37 +53,30 @@ pub(super) fn over<'q>(walk: &Walk<'q>, plan: &Over, steps: &Steps) -> Result<Gr
             RangeFold::Last | RangeFold::First => (labels, points.is_nameless),
             _ => walk.unnamed(&labels),
         };
-        made.push(walk, GridRow { labels, is_nameless, ..folded })
+        walk.pass(GridRow { labels, is_nameless, ..folded }, each)
     };
     match &plan.samples {
         Samples::Stored(stored, stale_bits) => {
-            let is_stale = |value: f64| value.to_bits() == *stale_bits;
-            each_series(walk, stored, plan.range_ns, steps, &mut |labels, points| {
-                let Points { numbers, histograms, .. } = points;
-                let has_end = numbers.iter().any(|(_, number)| is_stale(*number))
-                    || histograms.iter().any(|(_, of)| is_stale(of.sum));
-                if !has_end {
-                    return each(&stored.shift, labels, points);
-                }
-                let fresh = Points {
-                    is_nameless: false,
-                    numbers: numbers.iter().filter(|(_, one)| !is_stale(*one)).copied().collect(),
-                    histograms: {
-                        let there = histograms.iter().filter(|(_, of)| !is_stale(of.sum));
-                        there.cloned().collect()
-                    },
-                };
-                each(&stored.shift, labels, &fresh)
-            })?;
+            let reading = Reading::new(walk, stored, plan.range_ns, steps)?;
+            let is_apart = reading.is_apart();
+            let read = |each: OnRow<'_>| {
+                reading.each(&mut |labels, points| {
+                    let fresh = points.without(*stale_bits);
+                    one(each, &stored.shift, labels, fresh.as_ref().unwrap_or(points))
+                })
+            };
+            if is_apart { read(each) } else { each_joined(walk, read, each) }
         }
         Samples::Grid { input, step_ns, shift } => {
-            let inner = inner_steps(shift, *step_ns, plan.range_ns, steps);
-            if let Some(inner) = inner {
-                gridded(walk, input, &inner, &mut |labels, points| each(shift, labels, points))?;
-            }
+            let Some(inner) = inner_steps(shift, *step_ns, plan.range_ns, steps) else {
+                return Ok(());
+            };
+            let read = |each: OnRow<'_>| {
+                gridded(walk, input, &inner, &mut |labels, points| one(each, shift, labels, points))
+            };
+            each_joined(walk, read, each)
         }
     }
-    joined(walk, made)
 }
 
 /// The values of a scalar that may be there.
@@ -137,6 +138,10 @@ fn fold_series(
     (labels, points, parameters): (&Labels, &Points, Parameters<'_>),
 ) -> Result<GridRow, Error> {
     let Points { numbers, histograms, .. } = points;
+    if histograms.is_empty() {
+        let values = fold_numbers(walk, plan, shift, steps, (numbers, parameters))?;
+        return Ok(GridRow::numbers(Labels::default(), values));
+    }
     let (mut of_numbers, mut of_histograms) = (Slide::default(), Slide::default());
     let (mut row, mut looked) = (GridRow::default(), Looked::new(walk));
     row.values.reserve_exact(steps.count);
@@ -144,24 +149,22 @@ fn fold_series(
     for index in 0..steps.count {
         let end_ns = looked_at(shift, steps.at(index));
         let start_ns = end_ns.saturating_sub(plan.range_ns);
-        let samples = of_numbers.to(numbers, start_ns, end_ns);
-        let histograms = of_histograms.to(histograms, start_ns, end_ns);
+        let range = of_numbers.to(numbers, start_ns, end_ns);
+        let samples = numbers.get(range).unwrap_or_default();
+        let range = of_histograms.to(histograms, start_ns, end_ns);
+        let histograms = histograms.get(range).unwrap_or_default();
         // Wide ranges in small steps look at samples again and again.
         looked.at(samples.len() + histograms.iter().map(|(_, of)| weight(of)).sum::<usize>())?;
         let window = Window { samples, start_ns, end_ns };
-        let [parameter, second] = parameters.map(|values| value(values, index).unwrap_or(f64::NAN));
-        if matches!(plan.fold, RangeFold::Quantile(_)) && !samples.is_empty() {
-            walk.share(parameter, plan.place)?;
-        }
+        let parameters = at_index(walk, plan, parameters, index, samples)?;
         let folded = match (samples.is_empty(), histograms.is_empty()) {
             (true, true) => None,
             (false, true) => {
-                let at_ns = steps.at(index);
-                fold(&plan.fold, &window, (parameter, second), at_ns)?.map(Made::Number)
+                fold(&plan.fold, &window, parameters, steps.at(index))?.map(Made::Number)
             }
             (_, false) => {
                 let ranged = Ranged { walk, plan, labels, window, histograms };
-                let made = fold_points(&ranged, (parameter, second), steps.at(index))?;
+                let made = fold_points(&ranged, parameters, steps.at(index))?;
                 if let Some(Made::Histogram(histogram)) = &made {
                     held.add(histogram.memory_bytes())?;
                 }
@@ -173,6 +176,57 @@ fn fold_series(
     Ok(row)
 }
 
+/// The same of a series that has numbers only, as most have.
+fn fold_numbers(
+    walk: &Walk<'_>,
+    plan: &Over,
+    shift: &Shift,
+    steps: &Steps,
+    (numbers, parameters): (&[(i64, f64)], Parameters<'_>),
+) -> Result<Vec<Option<f64>>, Error> {
+    let (mut slide, mut looked) = (Slide::default(), Looked::new(walk));
+    let mut values = Vec::with_capacity(steps.count);
+    let mut extrapolation = match plan.fold {
+        RangeFold::Extrapolated { is_counter, per_second } => {
+            Some(Extrapolation::new(numbers, is_counter, per_second))
+        }
+        _ => None,
+    };
+    for index in 0..steps.count {
+        let end_ns = looked_at(shift, steps.at(index));
+        let start_ns = end_ns.saturating_sub(plan.range_ns);
+        let range = slide.to(numbers, start_ns, end_ns);
+        looked.at(range.len())?;
+        values.push(match &mut extrapolation {
+            Some(extrapolation) => extrapolation.of(range, start_ns, end_ns),
+            None => {
+                let samples = numbers.get(range).unwrap_or_default();
+                let window = Window { samples, start_ns, end_ns };
+                let parameters = at_index(walk, plan, parameters, index, samples)?;
+                fold(&plan.fold, &window, parameters, steps.at(index))?
+            }
+        });
+    }
+    Ok(values)
+}
+
+/// The parameters of a fold at an instant; such as cannot be are noted.
+fn at_index(
+    walk: &Walk<'_>,
+    plan: &Over,
+    parameters: Parameters<'_>,
+    index: usize,
+    samples: &[(i64, f64)],
+) -> Result<(f64, f64), Error> {
+    let [first, second] = parameters;
+    let at = |values: &[Option<f64>]| value(values, index).unwrap_or(f64::NAN);
+    let (first, second) = (at(first), at(second));
+    if matches!(plan.fold, RangeFold::Quantile(_)) && !samples.is_empty() {
+        walk.share(first, plan.place)?;
+    }
+    Ok((first, second))
+}
+
 /// Where a range begins and ends among samples by time, which it passes over.
 #[derive(Default)]
 struct Slide {
@@ -181,7 +235,8 @@ struct Slide {
 }
 
 impl Slide {
-    fn to<'s, T>(&mut self, of: &'s [(i64, T)], start_ns: i64, end_ns: i64) -> &'s [(i64, T)] {
+    /// The positions of the samples of a range.
+    fn to<T>(&mut self, of: &[(i64, T)], start_ns: i64, end_ns: i64) -> Range<usize> {
         while of.get(self.end).is_some_and(|(time_ns, _)| *time_ns <= end_ns) {
             self.end += 1;
         }
@@ -189,7 +244,7 @@ impl Slide {
         while *first < end && of.get(*first).is_some_and(|(time_ns, _)| *time_ns <= start_ns) {
             *first += 1;
         }
-        of.get(*first..end).unwrap_or_default()
+        *first..end
     }
 }
 
@@ -207,7 +262,9 @@ pub(super) fn fold(
     };
     Ok(Some(match fold {
         RangeFold::Extrapolated { is_counter, per_second } => {
-            return Ok(extrapolated(window, *is_counter, *per_second));
+            let mut extrapolation = Extrapolation::new(window.samples, *is_counter, *per_second);
+            let all = 0..window.samples.len();
+            return Ok(extrapolation.of(all, window.start_ns, window.end_ns));
         }
         RangeFold::Last2 { is_rate } => {
             let [.., (before_ns, before), (at_ns, last)] = *window.samples else { return Ok(None) };

@@ -1,6 +1,6 @@
 //! Samples of a range with native histograms among them, folded.
 
-use super::fold::{Reach, Window};
+use super::fold::{Lie, Window};
 use super::histograms::{
     Differs, Incompatible, Merged, began_anew, divided, is_same, last_two, mean, rate, sum, times,
 };
@@ -154,16 +154,17 @@ fn extrapolated(
     let Some(differs) = made? else { return Ok(None) };
     of.differs(&differs, is_counter)?;
     let grown = differs.histogram.count;
-    let reach = Reach {
-        start_ns: of.window.start_ns,
-        end_ns: of.window.end_ns,
-        first_ns: *first_ns,
-        last_ns: *last_ns,
+    let lie = Lie {
+        before_ns: first_ns.saturating_sub(of.window.start_ns),
+        between_ns: last_ns.saturating_sub(*first_ns),
+        behind_ns: of.window.end_ns.saturating_sub(*last_ns),
         samples: of.histograms.len(),
-        share_from_zero: (is_counter && grown > 0.0 && first.count >= 0.0)
-            .then_some(first.count / grown),
     };
-    Ok(Some(Made::histogram(times(differs.histogram, reach.factor(per_second)))))
+    let spans = lie.spans();
+    let has_grown = is_counter && grown > 0.0 && first.count >= 0.0;
+    let since_zero = has_grown.then(|| spans.between * (first.count / grown));
+    let factor = spans.factor(since_zero, per_second);
+    Ok(Some(Made::histogram(times(differs.histogram, factor))))
 }
 
 /// The difference of the last two samples.

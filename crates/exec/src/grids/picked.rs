@@ -79,13 +79,22 @@ fn pick(
             }
         }
     }
-    // What is no number is chosen last.
-    numbers.sort_by(|(_, a), (_, b)| match (a.is_nan(), b.is_nan()) {
-        (false, false) if is_top => b.total_cmp(a),
-        (false, false) => a.total_cmp(b),
-        (a, b) => a.cmp(&b),
-    });
-    order.extend(numbers.into_iter().map(|(at, _)| at).take(parameter as usize));
+    // What is no number is chosen last, and of equal ones the first.
+    let in_order = |(a_at, a): &(usize, f64), (b_at, b): &(usize, f64)| {
+        let by_value = match (a.is_nan(), b.is_nan()) {
+            (false, false) if is_top => b.total_cmp(a),
+            (false, false) => a.total_cmp(b),
+            (a, b) => a.cmp(&b),
+        };
+        by_value.then(a_at.cmp(b_at))
+    };
+    let count = parameter as usize;
+    if count < numbers.len() {
+        numbers.select_nth_unstable_by(count, in_order);
+        numbers.truncate(count);
+    }
+    numbers.sort_unstable_by(in_order);
+    order.extend(numbers.into_iter().map(|(at, _)| at));
     Ok(())
 }
 

@@ -5,9 +5,9 @@
 use super::fold::{Window, deviation};
 use super::over::{self, scalar_of};
 use super::row::GridRow;
-use super::stored::{Points, each_series, looked_at};
+use super::stored::{Points, Reading, looked_at};
 use super::tally::{RANGE, Tally, range_of};
-use super::{Gridded, Looked, Walk, evaluated, seconds, value};
+use super::{Looked, OnRow, Walk, evaluated, seconds, value};
 use crate::Error;
 use crate::kernels::quantile::quantile;
 use foliot_model::{Label, Labels};
@@ -31,12 +31,14 @@ struct Known<'s> {
     next: Option<f64>,
 }
 
-pub(super) fn over<'q>(
-    walk: &Walk<'q>,
+/// Calls `each_row` with what the ranges of each series come to.
+pub(super) fn over(
+    walk: &Walk<'_>,
     plan: &Over,
     loose: &Loose,
     steps: &Steps,
-) -> Result<Gridded<'q>, Error> {
+    each_row: OnRow<'_>,
+) -> Result<(), Error> {
     let parameter = match &plan.fold {
         RangeFold::Quantile(of)
         | RangeFold::Loose(
@@ -45,7 +47,6 @@ pub(super) fn over<'q>(
         _ => None,
     };
     let parameters = scalar_of(&parameter);
-    let mut made = Gridded::none(walk);
     let mut each = |shift: &Shift, labels: Labels, points: &Points, stale: Option<u64>| {
         let mut held = walk.meter.open();
         held.add(points.numbers.len() * size_of::<(i64, f64)>())?;
@@ -64,13 +65,13 @@ pub(super) fn over<'q>(
         if let RangeFold::Loose(LooseFold::Ranges) = &plan.fold {
             let tally = Tally::new(walk, &RANGE.into(), steps);
             let tally = tallied(walk, (tally, &range_of), loose, when, &numbers)?;
-            return tally.finish(&labels, walk, &mut made);
+            return tally.finish(&labels, walk, each_row);
         }
         if let RangeFold::Loose(LooseFold::Values(name)) = &plan.fold {
             let text = |value: f64| -> Option<Arc<str>> { Some(general(value, None).into()) };
             let tally = Tally::new(walk, name, steps);
             let tally = tallied(walk, (tally, &text), loose, when, &numbers)?;
-            return tally.finish(&labels, walk, &mut made);
+            return tally.finish(&labels, walk, each_row);
         }
         let mut values = Vec::with_capacity(steps.count);
         each_range(walk, loose, when, &numbers, &mut |index, known| {
@@ -78,24 +79,21 @@ pub(super) fn over<'q>(
             values.push(fold(&plan.fold, known, parameter)?);
             Ok(())
         })?;
-        made.push(walk, GridRow::numbers(labels, values))
+        walk.pass(GridRow::numbers(labels, values), each_row)
     };
     match &plan.samples {
         Samples::Stored(stored, stale_bits) => {
             let stale = (!loose.keeps_marks).then_some(*stale_bits);
-            each_series(walk, stored, loose.before_ns(), steps, &mut |labels, points| {
-                each(&stored.shift, labels, points, stale)
-            })?;
+            let reading = Reading::new(walk, stored, loose.before_ns(), steps)?;
+            reading.each(&mut |labels, points| each(&stored.shift, labels, points, stale))
         }
         Samples::Grid { input, step_ns, shift } => {
-            if let Some(inner) = inner_steps(shift, *step_ns, loose, steps) {
-                over::gridded(walk, input, &inner, &mut |labels, points| {
-                    each(shift, labels, points, None)
-                })?;
-            }
+            let Some(inner) = inner_steps(shift, *step_ns, loose, steps) else { return Ok(()) };
+            over::gridded(walk, input, &inner, &mut |labels, points| {
+                each(shift, labels, points, None)
+            })
         }
     }
-    Ok(made)
 }
 
 /// The multiples of a step from before the ranges of some instants to behind the last of them.

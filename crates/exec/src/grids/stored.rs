@@ -2,13 +2,13 @@
 
 use super::histograms::follows;
 use super::row::{GridRow, Made};
-use super::{Gridded, Walk, seconds};
+use super::{OnRow, Walk, seconds};
 use crate::limits::{CHUNK_SAMPLES, Charge, Meter};
 use crate::source::{Source, Spares};
 use crate::stream::Stream;
 use crate::{Error, Query};
 use foliot_engine::Identity;
-use foliot_model::{Histogram, Label, Labels, Samples, TimeRange, Value};
+use foliot_model::{Histogram, Label, Labels, Samples, TimeRange, Value, Values};
 use foliot_plan::grid::{Instants, MEASUREMENT, Shift, Steps, Stored, name};
 use std::sync::Arc;
 
@@ -30,6 +30,38 @@ impl Points {
     fn is_empty(&self) -> bool {
         self.numbers.is_empty() && self.histograms.is_empty()
     }
+
+    /// Adds samples if all of them are numbers, and says whether they are.
+    fn take_numbers(&mut self, samples: &Samples) -> bool {
+        let times_ns = samples.times_ns.iter().copied();
+        match &samples.values {
+            _ if samples.is_empty() => return false,
+            Values::Float(values) => self.numbers.extend(times_ns.zip(values.iter().copied())),
+            Values::Integer(values) => {
+                self.numbers.extend(times_ns.zip(values.iter().map(|value| *value as f64)));
+            }
+            Values::Unsigned(values) => {
+                self.numbers.extend(times_ns.zip(values.iter().map(|value| *value as f64)));
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// The same without samples of these bits, which say that the series is over; None if there is
+    /// no such sample.
+    pub(super) fn without(&self, stale_bits: u64) -> Option<Self> {
+        let is_stale = |value: f64| value.to_bits() == stale_bits;
+        let is_over = self.numbers.iter().any(|(_, number)| is_stale(*number))
+            || self.histograms.iter().any(|(_, of)| is_stale(of.sum));
+        let numbers = self.numbers.iter().filter(|(_, number)| !is_stale(*number));
+        let histograms = self.histograms.iter().filter(|(_, of)| !is_stale(of.sum));
+        is_over.then(|| Self {
+            numbers: numbers.copied().collect(),
+            histograms: histograms.cloned().collect(),
+            is_nameless: self.is_nameless,
+        })
+    }
 }
 
 /// Takes a series: its labels, and its samples.
@@ -40,59 +72,84 @@ pub(super) fn looked_at(shift: &Shift, at_ns: i64) -> i64 {
     shift.at_ns.unwrap_or(at_ns).saturating_sub(shift.offset_ns)
 }
 
-/// Calls `each` with the labels and the samples of each series, in the order of their labels.
-/// Samples are those of `before_ns` before the first instant, left out itself, to the last one.
-pub(super) fn each_series(
-    walk: &Walk<'_>,
-    stored: &Stored,
-    before_ns: i64,
-    steps: &Steps,
-    each: OnSeries<'_>,
-) -> Result<(), Error> {
-    let first = looked_at(&stored.shift, steps.start_ns);
-    let last = looked_at(&stored.shift, steps.end_ns());
-    let range = TimeRange::new(first.saturating_sub(before_ns).saturating_add(1), last);
-    let source = Source::Snapshot(walk.snapshot);
-    let mut charge = walk.meter.open();
-    let mut series = named(walk, stored, range, &mut charge)?;
-    walk.meter.admit(series.len())?;
-    series.sort_unstable();
-    let spares = Arc::new(Spares::default());
-    let earlier_ns = first.saturating_sub(before_ns.saturating_mul(2));
-    let earlier = Earlier {
-        source,
-        range: TimeRange::new(earlier_ns, range.start_ns.saturating_sub(1)),
-        spares: Arc::new(Spares::default()),
-    };
-    let (mut chunk, mut points) = (Samples::default(), Points::default());
-    for (labels, sid) in series {
-        points.clear();
-        let mut held = walk.meter.open();
-        let mut stream = source.open(sid, range, &spares, walk.meter)?;
-        let mut reader = Reader { skips_buckets: stored.skips_buckets, before: None };
-        let mut is_first = true;
-        while stream.next(walk.meter, &mut chunk)? {
-            held.add(chunk.len() * size_of::<(i64, f64)>())?;
-            for (at_ns, value) in chunk.iter() {
-                if let Value::Histogram(bytes) = value {
-                    if std::mem::take(&mut is_first) && Histogram::is_native(bytes) {
-                        reader.before = earlier.histogram(sid, walk.meter)?;
-                    }
-                    if let Some(histogram) = reader.histogram(bytes) {
-                        held.add(histogram.memory_bytes())?;
-                        points.histograms.push((at_ns, histogram));
-                    }
-                } else if let Some(number) = value.as_f64() {
+/// Series of the store that are about to be read, in the order of their labels.
+pub(super) struct Reading<'w, 'q> {
+    walk: &'w Walk<'q>,
+    stored: &'w Stored,
+    series: Vec<(Labels, u32)>,
+    range: TimeRange,
+    earlier: TimeRange,
+    charge: Charge<'q>,
+}
+
+impl<'w, 'q> Reading<'w, 'q> {
+    /// Samples are those of `before_ns` before the first instant, left out itself, to the last one.
+    pub(super) fn new(
+        walk: &'w Walk<'q>,
+        stored: &'w Stored,
+        before_ns: i64,
+        steps: &Steps,
+    ) -> Result<Self, Error> {
+        let first = looked_at(&stored.shift, steps.start_ns);
+        let last = looked_at(&stored.shift, steps.end_ns());
+        let range = TimeRange::new(first.saturating_sub(before_ns).saturating_add(1), last);
+        let earlier_ns = first.saturating_sub(before_ns.saturating_mul(2));
+        let earlier = TimeRange::new(earlier_ns, range.start_ns.saturating_sub(1));
+        let mut charge = walk.meter.open();
+        let mut series = named(walk, stored, range, &mut charge)?;
+        walk.meter.admit(series.len())?;
+        series.sort_unstable();
+        Ok(Self { walk, stored, series, range, earlier, charge })
+    }
+
+    /// Whether no two have the same labels, also without their measurements.
+    pub(super) fn is_apart(&self) -> bool {
+        let name = |labels: &Labels| labels.get(MEASUREMENT).cloned();
+        let mut pairs = self.series.iter().zip(self.series.iter().skip(1));
+        pairs.all(|((before, _), (after, _))| before != after && name(before) == name(after))
+    }
+
+    /// Calls `each` with the labels and the samples of each series.
+    pub(super) fn each(self, each: OnSeries<'_>) -> Result<(), Error> {
+        let Self { walk, stored, series, range, earlier, charge } = self;
+        let source = Source::Snapshot(walk.snapshot);
+        let spares = Arc::new(Spares::default());
+        let earlier = Earlier { source, range: earlier, spares: Arc::new(Spares::default()) };
+        let (mut chunk, mut points) = (Samples::default(), Points::default());
+        for (labels, sid) in series {
+            points.clear();
+            let mut held = walk.meter.open();
+            let mut stream = source.open(sid, range, &spares, walk.meter)?;
+            let mut reader = Reader { skips_buckets: stored.skips_buckets, before: None };
+            let mut is_first = true;
+            while stream.next(walk.meter, &mut chunk)? {
+                held.add(chunk.len() * size_of::<(i64, f64)>())?;
+                if points.take_numbers(&chunk) {
                     (reader.before, is_first) = (None, false);
-                    points.numbers.push((at_ns, number));
+                    continue;
+                }
+                for (at_ns, value) in chunk.iter() {
+                    if let Value::Histogram(bytes) = value {
+                        if std::mem::take(&mut is_first) && Histogram::is_native(bytes) {
+                            reader.before = earlier.histogram(sid, walk.meter)?;
+                        }
+                        if let Some(histogram) = reader.histogram(bytes) {
+                            held.add(histogram.memory_bytes())?;
+                            points.histograms.push((at_ns, histogram));
+                        }
+                    } else if let Some(number) = value.as_f64() {
+                        (reader.before, is_first) = (None, false);
+                        points.numbers.push((at_ns, number));
+                    }
                 }
             }
+            if !points.is_empty() {
+                each(labels, &points)?;
+            }
         }
-        if !points.is_empty() {
-            each(labels, &points)?;
-        }
+        drop(charge);
+        Ok(())
     }
-    Ok(())
 }
 
 /// The time before that of a question, which is as long: the first histogram is told how it follows
@@ -224,45 +281,72 @@ fn labels_of(identity: &Identity, name: Arc<str>) -> Labels {
     Labels::new(identity.labels.iter().cloned().chain([name]).collect())
 }
 
-/// The last sample before each instant.
-pub(super) fn instants<'q>(
-    walk: &Walk<'q>,
+/// Calls `each` with the last sample of each series before each instant.
+pub(super) fn instants(
+    walk: &Walk<'_>,
     plan: &Instants,
     steps: &Steps,
-) -> Result<Gridded<'q>, Error> {
-    let mut made = Gridded::none(walk);
-    each_series(walk, &plan.stored, plan.lookback_ns, steps, &mut |labels, points| {
-        let Points { numbers, histograms, .. } = points;
-        let (mut next_number, mut next_histogram) = (0, 0);
-        let value = |index: usize| {
-            let at_ns = looked_at(&plan.stored.shift, steps.at(index));
-            while numbers.get(next_number).is_some_and(|(time_ns, _)| *time_ns <= at_ns) {
-                next_number += 1;
-            }
-            while histograms.get(next_histogram).is_some_and(|(time_ns, _)| *time_ns <= at_ns) {
-                next_histogram += 1;
-            }
-            let number = next_number.checked_sub(1).and_then(|last| numbers.get(last));
-            let histogram = next_histogram.checked_sub(1).and_then(|last| histograms.get(last));
-            let histogram_ns = histogram.map(|(time_ns, _)| *time_ns);
-            let number = number.filter(|(time_ns, _)| histogram_ns.is_none_or(|ns| ns < *time_ns));
-            let (time_ns, bits, value) = match (number, histogram) {
-                (Some((time_ns, number)), _) => (*time_ns, number.to_bits(), Made::Number(*number)),
-                (None, Some((time_ns, histogram))) => {
-                    let value = Made::Histogram(Arc::clone(histogram));
-                    (*time_ns, histogram.sum.to_bits(), value)
-                }
-                (None, None) => return None,
-            };
-            let is_fresh = time_ns > at_ns.saturating_sub(plan.lookback_ns);
-            let is_over = bits == plan.stale_bits;
-            let value = if plan.stamps { Made::Number(seconds(time_ns)) } else { value };
-            (is_fresh && !is_over).then_some(value)
-        };
+    each: OnRow<'_>,
+) -> Result<(), Error> {
+    Reading::new(walk, &plan.stored, plan.lookback_ns, steps)?.each(&mut |labels, points| {
         let (labels, is_nameless) =
             if plan.stamps { walk.unnamed(&labels) } else { (labels, false) };
-        let values = (0..steps.count).map(value);
-        made.push(walk, GridRow { is_nameless, ..GridRow::made(labels, values) })
-    })?;
-    Ok(made)
+        let row = match points.histograms.is_empty() {
+            true => GridRow::numbers(labels, last_numbers(plan, steps, &points.numbers)),
+            false => GridRow::made(labels, last_points(plan, steps, points)),
+        };
+        walk.pass(GridRow { is_nameless, ..row }, each)
+    })
+}
+
+/// Of a series that has numbers only, as most have.
+fn last_numbers(plan: &Instants, steps: &Steps, numbers: &[(i64, f64)]) -> Vec<Option<f64>> {
+    let mut next = 0;
+    let value = |index: usize| {
+        let at_ns = looked_at(&plan.stored.shift, steps.at(index));
+        while numbers.get(next).is_some_and(|(time_ns, _)| *time_ns <= at_ns) {
+            next += 1;
+        }
+        let (time_ns, value) = *numbers.get(next.checked_sub(1)?)?;
+        let is_fresh = time_ns > at_ns.saturating_sub(plan.lookback_ns);
+        let is_over = value.to_bits() == plan.stale_bits;
+        let value = if plan.stamps { seconds(time_ns) } else { value };
+        (is_fresh && !is_over).then_some(value)
+    };
+    (0..steps.count).map(value).collect()
+}
+
+fn last_points(
+    plan: &Instants,
+    steps: &Steps,
+    points: &Points,
+) -> impl Iterator<Item = Option<Made>> {
+    let Points { numbers, histograms, .. } = points;
+    let (mut next_number, mut next_histogram) = (0, 0);
+    let value = move |index: usize| {
+        let at_ns = looked_at(&plan.stored.shift, steps.at(index));
+        while numbers.get(next_number).is_some_and(|(time_ns, _)| *time_ns <= at_ns) {
+            next_number += 1;
+        }
+        while histograms.get(next_histogram).is_some_and(|(time_ns, _)| *time_ns <= at_ns) {
+            next_histogram += 1;
+        }
+        let number = next_number.checked_sub(1).and_then(|last| numbers.get(last));
+        let histogram = next_histogram.checked_sub(1).and_then(|last| histograms.get(last));
+        let histogram_ns = histogram.map(|(time_ns, _)| *time_ns);
+        let number = number.filter(|(time_ns, _)| histogram_ns.is_none_or(|ns| ns < *time_ns));
+        let (time_ns, bits, value) = match (number, histogram) {
+            (Some((time_ns, number)), _) => (*time_ns, number.to_bits(), Made::Number(*number)),
+            (None, Some((time_ns, histogram))) => {
+                let value = Made::Histogram(Arc::clone(histogram));
+                (*time_ns, histogram.sum.to_bits(), value)
+            }
+            (None, None) => return None,
+        };
+        let is_fresh = time_ns > at_ns.saturating_sub(plan.lookback_ns);
+        let is_over = bits == plan.stale_bits;
+        let value = if plan.stamps { Made::Number(seconds(time_ns)) } else { value };
+        (is_fresh && !is_over).then_some(value)
+    };
+    (0..steps.count).map(value)
 }

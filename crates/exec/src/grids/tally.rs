@@ -2,7 +2,7 @@
 //! for each, under a label that says which.
 
 use super::row::GridRow;
-use super::{Gridded, Walk};
+use super::{OnRow, Walk};
 use crate::Error;
 use crate::limits::Charge;
 use foliot_model::{Label, Labels};
@@ -113,19 +113,20 @@ impl<'q> Tally<'q> {
         Ok(())
     }
 
-    /// Adds the series, which have these labels besides.
+    /// Passes the series on, which have these labels besides.
     pub(super) fn finish(
         self,
         labels: &Labels,
         walk: &Walk<'_>,
-        made: &mut Gridded<'_>,
+        each: OnRow<'_>,
     ) -> Result<(), Error> {
         let Self { name, counts, charge, .. } = self;
         drop(charge);
         for (value, counts) in counts {
             let own = Label { name: name.clone(), value };
             let others = labels.iter().filter(|label| label.name != name).cloned();
-            made.push(walk, GridRow::numbers(Labels::new(others.chain([own]).collect()), counts))?;
+            let labels = Labels::new(others.chain([own]).collect());
+            walk.pass(GridRow::numbers(labels, counts), each)?;
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! A grid that is carried out, and what is noted on the way.
 
-use super::Gridded;
-use super::row::unnamed;
+use super::OnRow;
+use super::row::{GridRow, unnamed};
 use crate::limits::Meter;
 use crate::{Error, Query};
 use foliot_engine::Snapshot;
@@ -9,7 +9,7 @@ use foliot_model::Labels;
 use foliot_plan::grid::{Mended, Note, Notes, Place, Step, Took};
 use std::cell::RefCell;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// What a note weighs beside its text.
 const NOTE_BYTES: usize = 96;
@@ -38,18 +38,38 @@ impl<'q> Walk<'q> {
         (self.notes.into_inner(), self.took.into_inner())
     }
 
-    /// What `work` comes to; what it takes is told.
+    /// Calls `each` with the rows that `work` passes on; what the work takes is told, without what
+    /// is done with its rows.
     pub(super) fn measured(
         &self,
         step: Step,
-        work: impl FnOnce() -> Result<Gridded<'q>, Error>,
-    ) -> Result<Gridded<'q>, Error> {
+        each: OnRow<'_>,
+        work: impl FnOnce(OnRow<'_>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
         self.meter.keep(size_of::<Took>())?;
         let (began, before) = (Instant::now(), self.meter.samples());
-        let made = work()?;
-        let (time, samples) = (began.elapsed(), self.meter.samples() - before);
-        self.took.borrow_mut().push(Took { step, time, series: made.rows.len() as u64, samples });
-        Ok(made)
+        let (mut series, mut elsewhere) = (0, Duration::ZERO);
+        work(&mut |row| {
+            let passed = Instant::now();
+            series += 1;
+            each(row)?;
+            elsewhere += passed.elapsed();
+            Ok(())
+        })?;
+        let (time, samples) =
+            (began.elapsed().saturating_sub(elsewhere), self.meter.samples() - before);
+        self.took.borrow_mut().push(Took { step, time, series, samples });
+        Ok(())
+    }
+
+    /// Passes a row on, unless it has no values.
+    pub(super) fn pass(&self, row: GridRow, each: OnRow<'_>) -> Result<(), Error> {
+        self.meter.check(0)?;
+        match self.is_loose {
+            true => each(row.without_nan()),
+            false if row.is_empty() => Ok(()),
+            false => each(row),
+        }
     }
 
     /// Labels of a series whose values are of something else now, and whether the measurement is

@@ -1,0 +1,224 @@
+//! A group of series whose values are folded as they come: of numbers only what is needed is held,
+//! instant by instant.
+
+use super::aggregate::{ignoring, together};
+use super::fold::{Carried, Mean, Squares};
+use super::rollup::{distinct, mode};
+use super::row::{GridRow, Growing, Made};
+use super::{Gridded, Walk, histograms, value, weight};
+use crate::Error;
+use crate::kernels::quantile::quantile;
+use crate::limits::Charge;
+use foliot_model::Labels;
+use foliot_plan::grid::{GridAggregate, GroupFold, Note, Steps};
+
+/// A group that grows.
+pub(super) struct Folding<'q> {
+    labels: Labels,
+    is_nameless: bool,
+    /// How many numbers there are at each instant, and what they come to.
+    counts: Vec<u32>,
+    cells: Cells,
+    /// Series that have histograms, which are put together at the end.
+    histograms: Vec<GridRow>,
+    charge: Charge<'q>,
+}
+
+/// What numbers come to so far, at each instant.
+enum Cells {
+    /// Their count says it.
+    Counted(Vec<()>),
+    Sum(Vec<Carried>),
+    Mean(Vec<Mean>),
+    Squares(Vec<Squares>),
+    Extreme(Vec<f64>),
+    Total(Vec<f64>),
+    /// All are needed.
+    All(Vec<Vec<f64>>),
+}
+
+impl<'q> Folding<'q> {
+    pub(super) fn new(
+        walk: &Walk<'q>,
+        fold: &GroupFold,
+        labels: Labels,
+        steps: &Steps,
+    ) -> Result<Self, Error> {
+        let count = steps.count;
+        let mut charge = walk.meter.open();
+        charge.add(count.saturating_mul(size_of::<u32>() + size_of::<Squares>()))?;
+        let cells = match fold {
+            GroupFold::Sum => Cells::Sum(vec![Carried::default(); count]),
+            GroupFold::Average => Cells::Mean(vec![Mean::default(); count]),
+            GroupFold::Deviation | GroupFold::Variance => {
+                Cells::Squares(vec![Squares::default(); count])
+            }
+            GroupFold::Min | GroupFold::Max => Cells::Extreme(vec![f64::NAN; count]),
+            GroupFold::Squares => Cells::Total(vec![0.0; count]),
+            GroupFold::Geometric => Cells::Total(vec![1.0; count]),
+            GroupFold::Quantile(_) | GroupFold::Distinct | GroupFold::Mode => {
+                Cells::All(vec![Vec::new(); count])
+            }
+            _ => Cells::Counted(vec![(); count]),
+        };
+        let (is_nameless, counts) = (false, vec![0; count]);
+        Ok(Self { labels, is_nameless, counts, cells, histograms: Vec::new(), charge })
+    }
+
+    /// Adds a series.
+    pub(super) fn add(
+        &mut self,
+        walk: &Walk<'_>,
+        fold: &GroupFold,
+        row: GridRow,
+    ) -> Result<(), Error> {
+        walk.meter.check(row.values.len())?;
+        self.is_nameless |= row.is_nameless;
+        let (counts, values) = (&mut self.counts[..], &row.values[..]);
+        match &mut self.cells {
+            Cells::Counted(cells) => each_number(counts, cells, values, |(), _, _| {}),
+            Cells::Sum(cells) => {
+                each_number(counts, cells, values, |cell, one, _| *cell = cell.add(one));
+            }
+            Cells::Mean(cells) => {
+                each_number(counts, cells, values, |cell, one, count| *cell = cell.add(one, count));
+            }
+            Cells::Squares(cells) => {
+                each_number(counts, cells, values, |cell, one, count| *cell = cell.add(one, count));
+            }
+            Cells::Extreme(cells) if matches!(fold, GroupFold::Min) => {
+                each_number(counts, cells, values, |cell, one, _| *cell = cell.min(one));
+            }
+            Cells::Extreme(cells) => {
+                each_number(counts, cells, values, |cell, one, _| *cell = cell.max(one));
+            }
+            Cells::Total(cells) if matches!(fold, GroupFold::Squares) => {
+                each_number(counts, cells, values, |cell, one, _| *cell += one * one);
+            }
+            Cells::Total(cells) => {
+                each_number(counts, cells, values, |cell, one, _| *cell *= one);
+            }
+            Cells::All(cells) => {
+                self.charge.add(size_of_val(values))?;
+                each_number(counts, cells, values, |cell, one, _| cell.push(one));
+            }
+        }
+        if !row.histograms.is_empty() {
+            self.charge.add(row.bytes())?;
+            walk.meter.check(row.histograms.iter().flatten().map(|one| weight(one)).sum())?;
+            self.histograms.push(row);
+        }
+        Ok(())
+    }
+
+    /// Adds the group to an answer.
+    pub(super) fn finish(
+        mut self,
+        walk: &Walk<'q>,
+        plan: &GridAggregate,
+        (parameters, steps): (&[Option<f64>], &Steps),
+        made: &mut Gridded<'_>,
+    ) -> Result<(), Error> {
+        let labels = std::mem::take(&mut self.labels);
+        if self.histograms.is_empty() {
+            let number = |index| self.number(plan, parameters, index);
+            let values = (0..steps.count).map(number).collect();
+            let is_nameless = self.is_nameless;
+            return made.push(walk, GridRow { is_nameless, ..GridRow::numbers(labels, values) });
+        }
+        let rows = std::mem::take(&mut self.histograms);
+        let rows: Vec<&GridRow> = rows.iter().collect();
+        let mut after = Growing::new(walk, (labels, self.is_nameless), steps);
+        for index in 0..steps.count {
+            after.push(self.point(walk, plan, (&rows, parameters), index)?)?;
+        }
+        after.finish(made, walk)
+    }
+
+    /// What there is at an instant, numbers and histograms.
+    fn point(
+        &mut self,
+        walk: &Walk<'_>,
+        plan: &GridAggregate,
+        (rows, parameters): (&[&GridRow], &[Option<f64>]),
+        index: usize,
+    ) -> Result<Option<Made>, Error> {
+        let there = || rows.iter().filter_map(|row| row.histograms.get(index)?.as_deref());
+        let numbers = self.counts.get(index).copied().unwrap_or_default();
+        let histograms = there().count();
+        if histograms > 0 {
+            match &plan.fold {
+                GroupFold::Sum | GroupFold::Average if numbers > 0 => {
+                    walk.note(Note::MixedGroup, plan.histograms_place)?;
+                    return Ok(None);
+                }
+                GroupFold::Sum => {
+                    return together(walk, plan, rows, index, histograms::sum(there()));
+                }
+                GroupFold::Average => {
+                    return together(walk, plan, rows, index, histograms::mean(there()));
+                }
+                GroupFold::Count => {
+                    return Ok(Some(Made::Number(f64::from(numbers) + histograms as f64)));
+                }
+                GroupFold::Present => return Ok(Some(Made::Number(1.0))),
+                _ => {}
+            }
+            // All else is of numbers only.
+            if let Some(name) = ignoring(&plan.fold) {
+                walk.note(Note::Ignored(name), plan.histograms_place)?;
+            }
+        }
+        Ok(self.number(plan, parameters, index).map(Made::Number))
+    }
+
+    /// What the numbers of an instant come to.
+    fn number(
+        &mut self,
+        plan: &GridAggregate,
+        parameters: &[Option<f64>],
+        index: usize,
+    ) -> Option<f64> {
+        let count = self.counts.get(index).copied().filter(|count| *count > 0)?;
+        let count = f64::from(count);
+        let parameter = || value(parameters, index).unwrap_or(f64::NAN);
+        Some(match (&mut self.cells, &plan.fold) {
+            (Cells::Counted(_), GroupFold::Count) => count,
+            (Cells::Counted(_), GroupFold::Present) => 1.0,
+            (Cells::Counted(_), _) => return None,
+            (Cells::Sum(cells), _) => cells.get(index)?.total(),
+            (Cells::Mean(cells), _) => cells.get(index)?.total(count),
+            (Cells::Squares(cells), GroupFold::Deviation) => {
+                cells.get(index)?.variance(count).sqrt()
+            }
+            (Cells::Squares(cells), _) => cells.get(index)?.variance(count),
+            (Cells::Extreme(cells), _) => *cells.get(index)?,
+            (Cells::Total(cells), GroupFold::Geometric) => cells.get(index)?.powf(1.0 / count),
+            (Cells::Total(cells), _) => *cells.get(index)?,
+            (Cells::All(cells), fold) => {
+                let all = std::mem::take(cells.get_mut(index)?);
+                match fold {
+                    GroupFold::Quantile(_) => quantile(parameter(), all),
+                    GroupFold::Distinct => distinct(all),
+                    _ => return mode(None, all),
+                }
+            }
+        })
+    }
+}
+
+/// Calls `add` with each number that a series has, with what stands at its instant, and how many
+/// there are now.
+fn each_number<T>(
+    counts: &mut [u32],
+    cells: &mut [T],
+    values: &[Option<f64>],
+    mut add: impl FnMut(&mut T, f64, f64),
+) {
+    for ((count, cell), value) in counts.iter_mut().zip(cells).zip(values) {
+        if let Some(value) = value {
+            *count += 1;
+            add(cell, *value, f64::from(*count));
+        }
+    }
+}
