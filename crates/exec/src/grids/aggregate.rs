@@ -202,7 +202,8 @@ pub(super) fn together(
 /// What a label tells of a value.
 type Told<'t> = &'t dyn Fn(Point<'_>) -> Option<Arc<str>>;
 
-/// How many series of each group have each value, as a label of some name tells it.
+/// How many series of each group have each value, as a label of some name tells it. Where groups
+/// have that label, it is written over: what is then the same group counts as one.
 fn counted<'q>(
     walk: &Walk<'q>,
     plan: &GridAggregate,
@@ -210,17 +211,26 @@ fn counted<'q>(
     (name, told): (&Arc<str>, Told<'_>),
     steps: &Steps,
 ) -> Result<Gridded<'q>, Error> {
-    let mut made = Gridded::none(walk);
-    for (labels, rows) in groups(plan, input) {
-        let mut tally = Tally::new(walk, name, steps);
-        for row in rows {
-            walk.meter.check(steps.count)?;
-            for index in 0..steps.count {
-                if let Some(value) = row.point(index).and_then(told) {
-                    tally.add(value, index)?;
-                }
+    let mut groups: Vec<(Labels, Tally<'_>)> = Vec::new();
+    let mut numbers: HashMap<Labels, usize> = HashMap::new();
+    for row in &input.rows {
+        walk.meter.check(steps.count)?;
+        let labels = some_of(&plan.by, &row.labels);
+        let others = labels.iter().filter(|label| label.name != *name).cloned();
+        let labels: Labels = others.collect::<Vec<_>>().into();
+        let number = *numbers.entry(labels.clone()).or_insert_with(|| {
+            groups.push((labels, Tally::new(walk, name, steps)));
+            groups.len() - 1
+        });
+        let Some((_, tally)) = groups.get_mut(number) else { continue };
+        for index in 0..steps.count {
+            if let Some(value) = row.point(index).and_then(told) {
+                tally.add(value, index)?;
             }
         }
+    }
+    let mut made = Gridded::none(walk);
+    for (labels, tally) in groups {
         tally.finish(&labels, walk, &mut |row| made.keep(row))?;
     }
     Ok(made)

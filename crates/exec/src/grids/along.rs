@@ -33,6 +33,8 @@ fn walked(path: &Path, values: &mut [Option<f64>], parameters: &[Option<f64>]) {
         Path::Running { total, at_once } => {
             running(*total, values);
             if *at_once {
+                // What is no number any more, such as infinity less infinity, is none.
+                values.iter_mut().for_each(|one| *one = one.filter(|number| !number.is_nan()));
                 level(values, values.iter().flatten().last().copied());
             }
         }
