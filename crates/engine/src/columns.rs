@@ -200,18 +200,19 @@ impl Columns {
     pub(crate) fn copy_to(&self, range: Range<usize>, out: &mut Samples) {
         let kind_scales = self.kind_scales.get(range.clone()).unwrap_or_default();
         let Some((&first, others)) = kind_scales.split_first() else { return };
-        let is_uniform = others.iter().all(|&kind_scale| kind_scale == first);
+        let are_alike = others.iter().all(|kind_scale| kind_scale.kind() == first.kind());
         let bits = self.bits.get(range.clone()).unwrap_or_default();
-        if out.is_empty() && is_uniform && out.values.kind() != Some(first.kind()) {
+        if out.is_empty() && are_alike && out.values.kind() != Some(first.kind()) {
             out.values = Values::of(first.kind());
         }
         match (&mut out.values, first.kind()) {
-            (Values::Float(values), Kind::Float) if is_uniform => {
-                let scale = first.scale();
-                let float = |&bits: &u64| Cell { bits, kind: Kind::Float, scale }.to_f64();
-                values.extend(bits.iter().map(float));
+            (Values::Float(values), Kind::Float) if are_alike => {
+                let float = |(&bits, kind_scale): (&u64, &KindScale)| {
+                    Cell { bits, kind: Kind::Float, scale: kind_scale.scale() }.to_f64()
+                };
+                values.extend(bits.iter().zip(kind_scales).map(float));
             }
-            (Values::Integer(values), Kind::Integer) if is_uniform => {
+            (Values::Integer(values), Kind::Integer) if are_alike => {
                 values.extend(bits.iter().map(|&bits| bits as i64));
             }
             _ => {

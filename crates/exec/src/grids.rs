@@ -134,8 +134,8 @@ pub fn grid<'q>(query: &'q Query<'_>, plan: &Grid, steps: &Steps) -> Result<Grid
 /// Takes the rows of a grid one after the other.
 type OnRow<'a> = &'a mut dyn FnMut(GridRow) -> Result<(), Error>;
 
-/// Calls `each` with the rows of a grid. Series of the store are passed on as they are read: whoever
-/// makes one of many needs not hold them all.
+/// Calls `each` with the rows of a grid. Series of the store are passed on as they are read:
+/// whoever makes one of many needs not hold them all.
 fn each_row(walk: &Walk<'_>, plan: &Grid, steps: &Steps, each: OnRow<'_>) -> Result<(), Error> {
     match plan {
         Grid::NamedLate(input) | Grid::Loose(input) => each_row(walk, input, steps, each),

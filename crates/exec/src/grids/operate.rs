@@ -4,7 +4,7 @@ use super::Walk;
 use super::histograms::{compact, divided, is_same, times, trimmed, two};
 use super::row::{Made, Point};
 use crate::Error;
-use crate::kernels::arithmetic::{calculated, compared};
+use crate::kernels::arithmetic::{both, calculated, calculated_rows, compared};
 use foliot_model::{Histogram, Resets};
 use foliot_plan::grid::{Binary, Calculation, Comparison, Note, Operator, Union};
 
@@ -72,12 +72,7 @@ pub(super) fn operated_rows(
     stays: Stays,
 ) -> Option<Vec<Option<f64>>> {
     Some(match operator {
-        // One loop each, for those that are met all the time.
-        Operator::Calculate(Calculation::Add) => both(a, b, |a, b| Some(a + b)),
-        Operator::Calculate(Calculation::Subtract) => both(a, b, |a, b| Some(a - b)),
-        Operator::Calculate(Calculation::Multiply) => both(a, b, |a, b| Some(a * b)),
-        Operator::Calculate(Calculation::Divide) => both(a, b, |a, b| Some(a / b)),
-        Operator::Calculate(other) => both(a, b, |a, b| Some(calculated(other, a, b, None))),
+        Operator::Calculate(calculation) => calculated_rows(calculation, a, b),
         Operator::Compare { comparison, is_told } => {
             both(a, b, |a, b| match (compared(comparison, a.partial_cmp(&b)), is_told) {
                 (holds, true) => Some(f64::from(u8::from(holds))),
@@ -87,14 +82,6 @@ pub(super) fn operated_rows(
         }
         _ => return None,
     })
-}
-
-fn both(
-    a: &[Option<f64>],
-    b: &[Option<f64>],
-    of: impl Fn(f64, f64) -> Option<f64>,
-) -> Vec<Option<f64>> {
-    a.iter().zip(b).map(|(a, b)| of((*a)?, (*b)?)).collect()
 }
 
 fn made(of: Histogram) -> Outcome {

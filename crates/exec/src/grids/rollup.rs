@@ -74,7 +74,7 @@ pub(super) fn over(
             return tally.finish(&labels, walk, each_row);
         }
         let mut values = Vec::with_capacity(steps.count);
-        each_range(walk, loose, when, &numbers, &mut |index, known| {
+        each_range(walk, loose, when, &numbers, |index, known| {
             let parameter = value(&parameters, index).unwrap_or(f64::NAN);
             values.push(fold(&plan.fold, known, parameter)?);
             Ok(())
@@ -115,7 +115,7 @@ fn tallied<'q>(
     when: (&Shift, &Steps),
     numbers: &[(i64, f64)],
 ) -> Result<Tally<'q>, Error> {
-    each_range(walk, loose, when, numbers, &mut |index, known| {
+    each_range(walk, loose, when, numbers, |index, known| {
         let mut values = known.window.samples.iter().filter_map(|(_, value)| told(*value));
         values.try_for_each(|value| tally.add(value, index))
     })?;
@@ -128,7 +128,7 @@ fn each_range(
     loose: &Loose,
     (shift, steps): (&Shift, &Steps),
     numbers: &[(i64, f64)],
-    take: &mut dyn FnMut(usize, &Known<'_>) -> Result<(), Error>,
+    mut take: impl FnMut(usize, &Known<'_>) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let reach_ns = reach(apart(numbers, loose.step_ns));
     let mut range_ns = loose.range_ns.unwrap_or(loose.step_ns);
