@@ -20,7 +20,7 @@ pub(crate) fn calculated(calculation: Calculation, a: f64, b: f64, by_zero: Opti
     }
 }
 
-/// The same of two rows, where both have a number. Those that are met all the time have their loops.
+/// The same of two rows, where both have a number. Those met all the time have loops of their own.
 pub(crate) fn calculated_rows(
     calculation: Calculation,
     a: &[Option<f64>],
