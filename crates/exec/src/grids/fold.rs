@@ -136,6 +136,7 @@ impl<'s> Extrapolation<'s> {
     }
 
     /// The difference within the samples of a range.
+    #[inline]
     pub(super) fn of(&mut self, range: Range<usize>, start_ns: i64, end_ns: i64) -> Option<f64> {
         let samples = self.samples.get(range.clone())?;
         let [(first_ns, first), .., (last_ns, last)] = *samples else { return None };
@@ -163,7 +164,9 @@ impl<'s> Extrapolation<'s> {
                 (spans, factor)
             }
         };
-        if self.is_counter && difference > 0.0 && first >= 0.0 {
+        // Most counters were 0 long before; that is seen without a division.
+        let may_be_new = spans.between * first <= spans.before * difference * 1.000_001;
+        if may_be_new && self.is_counter && difference > 0.0 && first >= 0.0 {
             let since_zero = spans.between * (first / difference);
             if since_zero < spans.before {
                 return Some(difference * spans.factor(Some(since_zero), self.per_second));

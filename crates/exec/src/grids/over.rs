@@ -185,27 +185,32 @@ fn fold_numbers(
     (numbers, parameters): (&[(i64, f64)], Parameters<'_>),
 ) -> Result<Vec<Option<f64>>, Error> {
     let (mut slide, mut looked) = (Slide::default(), Looked::new(walk));
-    let mut values = Vec::with_capacity(steps.count);
-    let mut extrapolation = match plan.fold {
-        RangeFold::Extrapolated { is_counter, per_second } => {
-            Some(Extrapolation::new(numbers, is_counter, per_second))
-        }
-        _ => None,
-    };
-    for index in 0..steps.count {
+    let mut range_at = |index: usize| {
         let end_ns = looked_at(shift, steps.at(index));
         let start_ns = end_ns.saturating_sub(plan.range_ns);
-        let range = slide.to(numbers, start_ns, end_ns);
+        (slide.to(numbers, start_ns, end_ns), start_ns, end_ns)
+    };
+    if let RangeFold::Extrapolated { is_counter, per_second } = plan.fold {
+        let mut extrapolation = Extrapolation::new(numbers, is_counter, per_second);
+        let mut samples = 0;
+        let of_range = |index| {
+            let (range, start_ns, end_ns) = range_at(index);
+            samples += range.len();
+            extrapolation.of(range, start_ns, end_ns)
+        };
+        let values = (0..steps.count).map(of_range).collect();
+        // Each range takes the same few steps, however many samples it has.
+        looked.at(samples)?;
+        return Ok(values);
+    }
+    let mut values = Vec::with_capacity(steps.count);
+    for index in 0..steps.count {
+        let (range, start_ns, end_ns) = range_at(index);
         looked.at(range.len())?;
-        values.push(match &mut extrapolation {
-            Some(extrapolation) => extrapolation.of(range, start_ns, end_ns),
-            None => {
-                let samples = numbers.get(range).unwrap_or_default();
-                let window = Window { samples, start_ns, end_ns };
-                let parameters = at_index(walk, plan, parameters, index, samples)?;
-                fold(&plan.fold, &window, parameters, steps.at(index))?
-            }
-        });
+        let samples = numbers.get(range).unwrap_or_default();
+        let window = Window { samples, start_ns, end_ns };
+        let parameters = at_index(walk, plan, parameters, index, samples)?;
+        values.push(fold(&plan.fold, &window, parameters, steps.at(index))?);
     }
     Ok(values)
 }
