@@ -397,6 +397,14 @@ fn fields_and_facts_share_the_memory_of_names() {
         assert_eq!(write(round * 5_000).status, 400);
     }
     assert!(held() < before + 65536.0, "what is refused leaves nothing behind");
+    // What a wide row did not fit into, narrow ones fill.
+    let one = |n: usize| server.post("/write?db=default", &format!("narrow g{n}=1 1\n")).status;
+    let narrow = |first: usize| {
+        let lines: String = (first..first + 500).map(|n| format!("narrow g{n}=1 1\n")).collect();
+        server.post("/write?db=default", &lines).status
+    };
+    let is_full = (0..1000).map(|round| narrow(round * 500)).any(|status| status != 204);
+    assert!(is_full && one(1_000_000) == 400);
     let note = r#"{"startTime":"1700000000","description":"more"}"#;
     for (path, body) in
         [("/api/annotation", note), ("/api/uid/assign", r#"{"metric":["some.new.name"]}"#)]
