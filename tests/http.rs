@@ -397,6 +397,15 @@ fn fields_and_facts_share_the_memory_of_names() {
         assert_eq!(write(round * 5_000).status, 400);
     }
     assert!(held() < before + 65536.0, "what is refused leaves nothing behind");
+    // What a wide row did not fit into, narrower ones fill.
+    let narrow = |first: usize, count: usize| {
+        let lines = (first..first + count).map(|n| format!("narrow g{n}=1 1\n"));
+        server.post("/write?db=default", &lines.collect::<String>()).status
+    };
+    for (first, count) in [(0, 500), (1_000_000, 1)] {
+        let mut rounds = (0..10_000).map(|round| narrow(first + round * count, count));
+        assert!(rounds.any(|status| status == 400), "it is full at last");
+    }
     let note = r#"{"startTime":"1700000000","description":"more"}"#;
     for (path, body) in
         [("/api/annotation", note), ("/api/uid/assign", r#"{"metric":["some.new.name"]}"#)]

@@ -29,8 +29,10 @@ fn commands_say_what_is_wrong_and_what_to_do() {
     let cert = dir.path().join("tls");
     std::fs::create_dir(&cert).unwrap();
     std::fs::write(cert.join("key.pem"), "mine").unwrap();
-    let [influx, neither, settings, cert] =
-        [&influx, &neither, &settings, &cert].map(|path| path.to_str().unwrap());
+    let store = dir.path().join("store");
+    Server::start(&store, &[]).stop();
+    let [influx, neither, settings, cert, store] =
+        [&influx, &neither, &settings, &cert, &store].map(|path| path.to_str().unwrap());
     let cases: &[Case<'_>] = &[
         (&["backup"], 2, &["<DIR>", "must be given", "`foliot help backup`"]),
         (&["restore"], 2, &["<BACKUP>", "must be given", "`foliot help restore`"]),
@@ -97,7 +99,7 @@ fn commands_say_what_is_wrong_and_what_to_do() {
             1,
             &["listen.graphite is 127.0.0.1:4242, and listen.address is 127.0.0.1:4242"],
         ),
-        (&["config", "check", "--limits-memory-bytes", "512"], 1, &["at least 16MiB"]),
+        (&["config", "check", "--limits-memory-bytes", "512"], 1, &["at least 40MiB"]),
         (&["cert", cert, "--name", "h"], 1, &["is there already", "another directory"]),
         (&["serve", "--hed-bytes", "1"], 2, &["--hed-bytes", "did you mean --head-bytes?"]),
         (&["serve", "--set", "limits.seris=1"], 2, &["limits.seris", "limits.series?"]),
@@ -114,6 +116,67 @@ fn commands_say_what_is_wrong_and_what_to_do() {
             &["config", "check", "--mqtt-broker", "h:1", "--mqtt-topics", "a,b+/c"],
             1,
             &["mqtt.topics names 'b+/c'", "+ stands for a whole level"],
+        ),
+        (&["serve", "--config", "no.toml"], 2, &["no.toml", "`foliot config init no.toml`"]),
+        (&["serve", "--config", cert], 2, &["cannot read the settings in", "directory"]),
+        (&["serve", "--set", "=3"], 2, &["--set =3", "--set key=value"]),
+        (&["serve", "--set"], 2, &["--set <KEY=VALUE> needs a value"]),
+        (&["serve", "--log-format", "yaml"], 2, &["log.format", "neither text nor json"]),
+        (
+            &["serve", "--listen", "127.0.0.1:0", "--data-dir", "/proc/none"],
+            1,
+            &["/proc/none", "--data-dir"],
+        ),
+        (
+            &["serve", "--listen", "192.0.2.7:0", "--insecure", "--data-dir", store],
+            1,
+            &["192.0.2.7:0", "no such address", "--listen"],
+        ),
+        (
+            &["serve", "--tls-certificate", neither, "--tls-key", neither, "--data-dir", store],
+            1,
+            &["there are none", "`foliot cert DIR`"],
+        ),
+        (&["config"], 2, &["`foliot config` needs one of", "check", "`foliot help config`"]),
+        (&["config", "init", neither], 1, &["is there already", "name another file"]),
+        (&["inspect", "nosuch"], 1, &["there is no nosuch", "a data directory"]),
+        (&["user", "add", "", "--role", "read"], 2, &["<NAME> cannot be empty", "help user add"]),
+        (&["user", "drop", "ann"], 2, &["unknown command drop", "`foliot user revoke NAME`"]),
+        (
+            &["user", "password", "ann", "--data-dir", store],
+            1,
+            &["there is no user ann", "`foliot user list`"],
+        ),
+        (&["cert", cert, "--name", ""], 2, &["--name cannot be empty", "reach the server"]),
+        (
+            &["import", "influx", neither, "--from", "http://127.0.0.1:1"],
+            2,
+            &["[FILE]", "--from", "give one of them"],
+        ),
+        (
+            &["import", "influx", "--from", "http://h:1", "--url", "http://h:1"],
+            2,
+            &["--from and --url both name http://h:1"],
+        ),
+        (
+            &["export", "--format", "line", "--start", "2026-02-01", "--end", "2026-01-01"],
+            2,
+            &["--start is after --end"],
+        ),
+        (
+            &["export", "--format", "line", "--data-dir", store, neither],
+            1,
+            &["cannot create", "name another file, or remove it"],
+        ),
+        (
+            &["export", "--format", "line", "--data-dir", store, "/nowhere/x"],
+            1,
+            &["cannot create /nowhere/x", "make its directory first"],
+        ),
+        (
+            &["export", "--format", "line", "--data-dir", store, "--db", "nosuch"],
+            1,
+            &["there is no database 'nosuch'"],
         ),
     ];
     for (words, code, expected) in cases {
@@ -320,7 +383,7 @@ fn settings_that_are_cut_are_told_in_units_that_fit() {
     let dir = Scratch::new();
     let log = dir.path().join("log");
     let mut command = foliot();
-    command.args(["serve", "--listen", "127.0.0.1:0", "--limits-memory-bytes", "16MiB"]);
+    command.args(["serve", "--listen", "127.0.0.1:0", "--limits-memory-bytes", "40MiB"]);
     command.arg("--data-dir").arg(dir.path().join("data"));
     command.stdout(Stdio::piped()).stderr(std::fs::File::create(&log).unwrap());
     let server = Server::ready(command).unwrap();
@@ -608,6 +671,7 @@ fn questions_at_the_command_line_say_what_may_be_wrong() {
         (&plain, "SHOW MEASUREMENTS", 0, "nothing was found"),
         (&plain, "CREATE DATABASE other", 0, ""),
         (&plain, "up{job=\"x\"}", 1, "PromQL is asked at"),
+        (&plain, "m=summ:up", 1, "function: summ. /api/aggregators lists all of them"),
         (&secret, "SHOW DATABASES", 1, "does it speak TLS? Otherwise write http://"),
     ] {
         let output = foliot().args(["query", "--url", url, statement]).output().unwrap();
@@ -615,5 +679,11 @@ fn questions_at_the_command_line_say_what_may_be_wrong() {
         assert_eq!(output.status.code(), Some(code), "{statement}: {said}");
         assert!(said.contains(words) && said.is_empty() == words.is_empty(), "{statement}: {said}");
     }
+    // What a server has open is exported otherwise.
+    let export =
+        foliot().args(["export", "--format", "line", "--data-dir"]).arg(dir.path()).output();
+    let said = String::from_utf8(export.unwrap().stderr).unwrap();
+    assert!(said.contains("in use by another Foliot process"), "{said}");
+    assert!(said.contains("`foliot backup DIR`") && !said.contains("--url"), "{said}");
     server.stop();
 }

@@ -444,8 +444,8 @@ fn lines_that_a_server_refuses_are_told_by_number() {
 fn a_dry_run_judges_lines_as_the_store_does() {
     let scratch = Scratch::new();
     let (file, store) = (scratch.path().join("lines"), scratch.path().join("store"));
-    let text =
-        "m,h=a v=1 1\nm v=acid 2\n# m v=x\nm,h=b v=3 x\nm,h v=4 4\nm s=\"a\nb\" 5\n,h=a v=6 6\n";
+    let text = "m,h=a v=1 1\nm v=acid 2\n# m v=x\nm,h=b v=3 x\nm,h v=4 4\nm s=\"a\nb\" 5\n\
+                ,h=a v=6 6\nm,h=c v=7i 7\nm,h=c w=8i,v=true 8\nm w=\"9\" 9\nn v=10i 10\n";
     std::fs::write(&file, text).unwrap();
     let name = file.to_str().unwrap();
     let faults = |output: &Output| {
@@ -455,17 +455,20 @@ fn a_dry_run_judges_lines_as_the_store_does() {
     };
     let dry = run(&["import", "influx", name, "--dry-run"], &store);
     assert_eq!(dry.status.code(), Some(1), "{}", said(&dry));
-    assert!(said(&dry).contains("2 lines found, 4 refused"), "{}", said(&dry));
+    assert!(said(&dry).contains("3 lines found, 7 refused"), "{}", said(&dry));
     assert!(!store.exists());
     let expected = [
         ":2: v: invalid boolean",
         ":4: timestamp: bad timestamp",
         ":5: tag: missing tag value",
         ":8: measurement: missing measurement",
+        ":9: field: field type conflict: input field \"v\" on measurement \"m\" is type integer, already exists as type float",
+        ":10: field: field type conflict: input field \"v\" on measurement \"m\" is type boolean, already exists as type float",
+        ":11: field: field type conflict: input field \"w\" on measurement \"m\" is type string, already exists as type integer",
     ];
     assert_eq!(faults(&dry), expected);
     let real = run(&["import", "influx", name], &store);
-    assert!(said(&real).contains("2 lines stored, 4 refused"), "{}", said(&real));
+    assert!(said(&real).contains("3 lines stored, 7 refused"), "{}", said(&real));
     assert_eq!(faults(&real), expected);
 }
 

@@ -327,9 +327,9 @@ fn a_file_takes_no_more_than_it_may() {
     for (bytes, expected) in [
         (nested(20_000), "groups of columns lie more than 64 deep in each other"),
         (nested(2), "no column holds timestamps"),
-        (of_page(0, &page(1, most, &eight)), "up to 536870912 may be"),
+        (of_page(0, &page(1, most, &eight)), "up to 536870912 may be (limits.parquet_pages_bytes)"),
         (of_page(1, &page(1, most, &packed)), "column \"time\": its pages have 21474836"),
-        (of_page(6, &page(1, most, &eight)), "up to 536870912 may be"),
+        (of_page(6, &page(1, most, &eight)), "up to 536870912 may be (limits.parquet_pages_bytes)"),
         (of_page(2, &page(1, 8, &bomb)), "a page has another length than its head says"),
         (of_page(1, &page(1, 9, &packed)), "a page has another length than its head says"),
         (of_page(4, &page(1, 8, &eight)), "it is packed with brotli"),
@@ -337,6 +337,35 @@ fn a_file_takes_no_more_than_it_may() {
         let (code, said) = bring(&bytes);
         assert_eq!(code, Some(1), "{expected}: {said}");
         assert!(said.contains(expected), "{expected}: {said}");
+    }
+}
+
+#[test]
+fn what_a_file_may_take_is_a_setting() {
+    let scratch = Scratch::new();
+    let (file, store) = (weather(), scratch.path().join("store"));
+    let (file, dir) = (file.to_str().unwrap(), store.to_str().unwrap());
+    let import = ["import", "parquet", file, "--measurement", "m", "--data-dir", dir];
+    let without = ["--without", "spare.list.element"];
+    let export = ["export", "--format", "parquet", "--data-dir", dir];
+    assert_eq!(run(&[&import[..], &without].concat()).status.code(), Some(1), "a row has no value");
+    for (words, setting, expected) in [
+        (&import[..], "limits.parquet_footer_bytes=100B", "bytes, up to 100 may be (limits.p"),
+        (
+            &import[..],
+            "limits.parquet_pages_bytes=9B",
+            "bytes where they are read together, up to 9",
+        ),
+        (
+            &export[..],
+            "limits.parquet_labels=0",
+            "more than 0 names of labels (limits.parquet_labels)",
+        ),
+    ] {
+        let without = if words.contains(&"import") { &without[..] } else { &[] };
+        let refused = run(&[words, without, &["--set", setting]].concat());
+        assert_eq!(refused.status.code(), Some(1), "{setting}: {}", said(&refused));
+        assert!(said(&refused).contains(expected), "{setting}: {}", said(&refused));
     }
 }
 

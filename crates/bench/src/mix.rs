@@ -2,6 +2,8 @@
 //! has itself written and seen acknowledged. Such answers can be judged exactly although data are
 //! still flowing.
 
+use std::collections::BTreeSet;
+
 use crate::adapter::Can;
 use crate::dialect::Asker;
 use crate::feed::Feed;
@@ -100,6 +102,7 @@ fn settle_window(question: &mut Question, end_ms: i64) -> bool {
 /// Adds up and judges the reads of all connections.
 pub(crate) fn results(load: &Load<'_>, outcome: &mut Outcome) -> Vec<KindResult> {
     let Some(reads) = &load.reads else { return Vec::new() };
+    let doubts = doubts(load, outcome);
     let mut results = Vec::new();
     for (at, kind) in reads.kinds.iter().enumerate() {
         let mut asked: Vec<Asked> = Vec::new();
@@ -110,11 +113,46 @@ pub(crate) fn results(load: &Load<'_>, outcome: &mut Outcome) -> Vec<KindResult>
         }
         let mut result = KindResult::of(*kind, &asked, outcome.wall, None);
         result.supported = result.asked > 0 || reads.per_write == 0.0;
-        let kept = asked.iter().flat_map(|asked| &asked.kept);
         let oracle = Oracle { first_step: reads.first_step, ..load.oracle() };
         let late = !load.target.can(Can::ShowAtOnce);
-        kept.for_each(|kept: &Kept| result.judge(&oracle, reads.language, kept, late));
+        for (connection, asked) in asked.iter().enumerate() {
+            for (number, kept) in asked.kept.iter().enumerate() {
+                match doubts.contains(&(connection, at, number)) {
+                    true => result.unsettled += 1,
+                    false => result.judge(&oracle, reads.language, kept, late),
+                }
+            }
+        }
         results.push(result);
     }
     results
+}
+
+/// Kept answers that were to be made of rows whose requests failed, by connection, kind and number.
+/// A refused request may have left some of its rows behind, and one without an answer all of them.
+fn doubts(load: &Load<'_>, outcome: &Outcome) -> BTreeSet<(usize, usize, usize)> {
+    let mut doubts = BTreeSet::new();
+    for (connection, sent) in outcome.connections.iter().enumerate() {
+        let kinds = sent.reads.iter().enumerate();
+        let kept: Vec<(_, &Kept)> = kinds
+            .flat_map(|(kind, asked)| {
+                let numbered = asked.kept.iter().enumerate();
+                numbered.map(move |(number, kept)| ((connection, kind, number), kept))
+            })
+            .collect();
+        let end_step = kept.iter().map(|(_, kept)| kept.end_step()).max().unwrap_or(0);
+        let (mut feed, last) = (load.feed(connection as u64), sent.failed.last());
+        for request in 0..last.map_or(0, |last| last + 1) {
+            if feed.complete_step() >= end_step {
+                break;
+            }
+            let has_failed = sent.failed.binary_search(&request).is_ok();
+            feed.request(|row| {
+                let about =
+                    kept.iter().filter(|(_, kept)| has_failed && kept.is_about(load.fleet, row));
+                doubts.extend(about.map(|(place, _)| *place));
+            });
+        }
+    }
+    doubts
 }

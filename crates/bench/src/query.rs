@@ -10,13 +10,14 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use crate::catalogue::Kind;
+use crate::cursor::Row;
 use crate::dialect::{Asker, Language, Request};
 use crate::disorder::Disorder;
 use crate::fleet::Fleet;
 use crate::latency::{Latency, Percentiles, shown};
 use crate::oracle::Oracle;
 use crate::pace::{Pace, Plan};
-use crate::question::{Ask, Question};
+use crate::question::{Ask, Question, Sources};
 use crate::random::{Draws, Purpose};
 use crate::runs::{Measured, too_short};
 use crate::server::Watched;
@@ -70,6 +71,9 @@ pub(crate) struct KindResult {
     pub(crate) errors: BTreeMap<String, u64>,
     pub(crate) judged: u64,
     pub(crate) wrong: u64,
+    /// Answers that were not judged: requests that failed held rows of theirs, and nobody knows
+    /// whether those are there.
+    pub(crate) unsettled: u64,
     /// Answers made of fewer rows than had been acknowledged, of servers that show them a moment
     /// later.
     pub(crate) stale: u64,
@@ -252,6 +256,24 @@ impl Asked {
 }
 
 impl Kept {
+    /// The step before which lie all rows that the answer was to be made of.
+    pub(crate) fn end_step(&self) -> u64 {
+        self.end_step
+    }
+
+    /// Whether the answer was to be made of this row, among others.
+    pub(crate) fn is_about(&self, fleet: &Fleet, row: &Row<'_>) -> bool {
+        let question = &self.question;
+        let is_of_source = match &question.sources {
+            Sources::These(some) => some.contains(&row.source),
+            // Of so many that one more does no harm.
+            Sources::All | Sources::Labelled(..) => true,
+        };
+        let window_ms = question.from_ms..question.to_ms;
+        let is_in_time = question.ask.is_last() || window_ms.contains(&fleet.time_ms(row.step));
+        is_of_source && is_in_time && row.table == question.table && row.step < self.end_step
+    }
+
     /// Reads the replies and compares them with the right answer; returns the values read.
     pub(crate) fn judge(
         &self,
@@ -338,6 +360,7 @@ impl KindResult {
             errors,
             judged: 0,
             wrong: 0,
+            unsettled: 0,
             stale: 0,
             wrong_described: Vec::new(),
         }
@@ -408,6 +431,9 @@ impl KindResult {
             self.judged,
             self.wrong
         );
+        if self.unsettled > 0 {
+            line.push_str(&format!(", {} about refused rows", self.unsettled));
+        }
         for (what, count) in self.errors.iter().take(DESCRIBED_MAX) {
             line.push_str(&format!("\n    error: {count} x {what}"));
         }
@@ -429,7 +455,6 @@ impl Measured for KindResult {
 mod tests {
     use super::*;
     use crate::dialect::influxql::INFLUXQL;
-    use crate::question::Sources;
     use crate::testing::cpu_fleet;
 
     /// The newest row of a host as InfluxDB tells it, judged against `known` steps and `moving`

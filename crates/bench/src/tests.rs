@@ -6,12 +6,14 @@ use std::thread;
 use std::time::Duration;
 
 use crate::adapter;
+use crate::catalogue::Kind;
 use crate::cursor::{Cursor, Share, is_present};
+use crate::dialect::influxql::INFLUXQL;
 use crate::disorder::{Delay, Disorder, Shuffle};
 use crate::encode::{Encoder, Format, Precision};
 use crate::feed::{Feed, fill};
 use crate::fleet::Fleet;
-use crate::load::Load;
+use crate::load::{Load, Reads};
 use crate::measure::measure;
 use crate::oracle::Oracle;
 use crate::pace::Pace;
@@ -433,7 +435,8 @@ fn requests_that_a_stall_at_the_end_kept_from_being_sent_are_in_the_latency() {
     assert_eq!(intended.count, 800);
 }
 
-/// A server that answers every n-th request with 503 and the rest with 204.
+/// A server that answers every n-th write with 503 and the rest with 204, and keeps nothing: all
+/// questions are answered as InfluxDB does where there is nothing.
 fn failing_server(nth: usize) -> String {
     use std::io::{BufRead, BufReader, Read, Write};
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -442,8 +445,9 @@ fn failing_server(nth: usize) -> String {
         for stream in listener.incoming().flatten() {
             thread::spawn(move || {
                 let mut stream = BufReader::new(stream);
-                for number in 1.. {
-                    let mut length = 0;
+                let mut number = 0;
+                loop {
+                    let (mut length, mut is_question) = (0, false);
                     loop {
                         let mut line = String::new();
                         if stream.read_line(&mut line).ok().filter(|got| *got > 0).is_none() {
@@ -452,13 +456,21 @@ fn failing_server(nth: usize) -> String {
                         if let Some(value) = line.strip_prefix("Content-Length: ") {
                             length = value.trim().parse().unwrap();
                         }
+                        is_question |= line.starts_with("GET ");
                         if line == "\r\n" {
                             break;
                         }
                     }
                     stream.read_exact(&mut vec![0; length]).unwrap();
-                    let status = if number % nth == 0 { "503 No" } else { "204 Yes" };
-                    let reply = format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n");
+                    number += usize::from(!is_question);
+                    let (status, body) = match number % nth == 0 {
+                        _ if is_question => ("200 Yes", r#"{"results":[{}]}"#),
+                        true => ("503 No", ""),
+                        false => ("204 Yes", ""),
+                    };
+                    let length = body.len();
+                    let reply =
+                        format!("HTTP/1.1 {status}\r\nContent-Length: {length}\r\n\r\n{body}");
                     let _ = stream.get_mut().write_all(reply.as_bytes());
                 }
             });
@@ -482,6 +494,31 @@ fn refused_requests_have_no_latency() {
         assert!(result.void().unwrap().contains("refused"), "{:?}", result.void());
         assert!(!result.is_right());
     }
+}
+
+/// Of two hosts in turn one has all its rows refused. What is answered about that one is no one's
+/// fault; what is missing of the other was acknowledged and is lost.
+#[test]
+fn answers_about_refused_rows_are_not_judged_and_others_are() {
+    let fleet = cpu_fleet(2);
+    let mut load = load(&fleet, failing_server(2), Pace::Closed { think_ms: 0 }, 60.0);
+    (load.target, load.steps, load.connections) =
+        (adapter::target("foliot-influx").unwrap(), 0..300, 1);
+    load.reads = Some(Reads {
+        language: &INFLUXQL,
+        address: load.address.clone(),
+        kinds: Kind::DEVICE.to_vec(),
+        per_write: 1.0,
+        first_step: 0,
+    });
+    let result = run(&load);
+    let wrong: Vec<&String> = result.reads.iter().flat_map(|read| &read.wrong_described).collect();
+    assert!(!wrong.is_empty() && wrong.iter().all(|what| what.contains("host_0")), "{wrong:#?}");
+    for read in &result.reads {
+        assert_eq!(read.judged + read.unsettled, 2, "{read:?}");
+        assert_eq!(read.judged, read.wrong, "{read:?}");
+    }
+    assert!(result.reads.iter().any(|read| read.unsettled > 0), "{:?}", result.reads);
 }
 
 #[test]

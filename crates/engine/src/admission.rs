@@ -1,6 +1,7 @@
 //! Admission: how many new series may be created. Known series are never refused.
 
 use crate::config::Config;
+use crate::limits::NEW_SERIES_BYTES;
 use foliot_disk::Disk;
 use foliot_lock::{Mutex, Rank};
 
@@ -31,18 +32,17 @@ impl Admission {
         }
     }
 
-    /// Whether names and facts may be added where what lasts takes `bytes`.
-    pub(crate) fn has_room(&self, bytes: u64) -> bool {
-        bytes < self.bytes_max
+    /// Whether so many names and facts may be added where what lasts takes `bytes`.
+    pub(crate) fn has_room(&self, bytes: u64, count: u64) -> bool {
+        count <= self.bytes_max.saturating_sub(bytes) / NEW_SERIES_BYTES
     }
 
     /// How many series may be created now that there are `series`, and what lasts takes `bytes`;
     /// and which setting it is that admits no more.
     pub(crate) fn room(&self, disk: &dyn Disk, series: u64, bytes: u64) -> (u64, &'static str) {
-        if !self.has_room(bytes) {
-            return (0, "limits.registry_bytes");
-        }
-        let below_max = (self.series_max.saturating_sub(series), "limits.series");
+        let free_bytes = self.bytes_max.saturating_sub(bytes);
+        let below_bytes = (free_bytes / NEW_SERIES_BYTES, "limits.registry_bytes");
+        let below_max = (self.series_max.saturating_sub(series), "limits.series").min(below_bytes);
         if self.per_second == u64::MAX {
             return below_max;
         }

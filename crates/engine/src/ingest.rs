@@ -204,15 +204,16 @@ impl Ingest {
         done
     }
 
-    /// Memory that no flush gives back: names of series, where each stands in the head, and facts.
+    /// Memory that no flush gives back: names of series, facts, and where each series stands in the
+    /// head, twice, since a flush makes a copy of that.
     pub(crate) fn lasting_bytes(&self, registry: &Registry) -> u64 {
         let names_bytes = registry.counts().memory_bytes + self.catalog.memory_bytes();
-        names_bytes + self.head.fixed_bytes()
+        names_bytes + 2 * self.head.fixed_bytes()
     }
 
     /// See `Engine::has_room_for_names`.
-    pub(crate) fn has_room_for_names(&self) -> bool {
-        self.admission.has_room(self.lasting_bytes(&self.registry()))
+    pub(crate) fn has_room_for_names(&self, count: usize) -> bool {
+        self.admission.has_room(self.lasting_bytes(&self.registry()), count as u64)
     }
 
     /// The number of a name, which gets one if it has none. See `Engine::assign_symbol`.
@@ -222,7 +223,7 @@ impl Ingest {
         name: &str,
     ) -> Result<(Option<u32>, Option<Commit>), Error> {
         let _gate = self.join();
-        if !self.has_room_for_names() {
+        if !self.has_room_for_names(1) {
             return Ok((self.registry().symbol_id(kind, name), None));
         }
         let mut commit = None;

@@ -181,6 +181,11 @@ pub(crate) const BUCKETS_NS: [i64; 2] = [300 * 1_000_000_000, 3600 * 1_000_000_0
 /// cost more than a tenth of their bytes.
 pub(crate) const BUCKET_SAMPLES_MIN: usize = 200;
 
+/// Memory that a new series is reckoned to take before it is registered: 64 bytes for where it
+/// stands in the head and the copy that a flush makes of that, 128 for its names, which are half of
+/// that as a rule, and 64 for what tables have in reserve when they grow.
+pub(crate) const NEW_SERIES_BYTES: u64 = 256;
+
 /// New series that a batch may have before they are registered aside: together some hundred
 /// microseconds of work, for which others may wait.
 pub const FEW_SERIES_MAX: usize = 64;

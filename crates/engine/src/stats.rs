@@ -58,6 +58,9 @@ pub struct Stats {
     pub head_bytes: u64,
     /// Memory of the head that stays when it is flushed, in bytes.
     pub head_fixed_bytes: u64,
+    /// Bytes of names, of facts and of where series stand, a flush's copy included: what new series
+    /// are refused by.
+    pub lasting_bytes: u64,
     /// Bytes of the wal that a restart would replay.
     pub wal_bytes: u64,
     /// Bytes that must stay free on the disk for the next flush: with fewer nothing is accepted.
@@ -161,6 +164,7 @@ impl Stats {
             catalog_bytes: store.ingest.catalog().memory_bytes(),
             head_bytes: ingest.head().bytes() + view.frozen.bytes(),
             head_fixed_bytes: ingest.head().fixed_bytes(),
+            lasting_bytes: ingest.lasting_bytes(&ingest.registry()),
             wal_bytes: progress.written_lsn.saturating_sub(load(&counters.flushed_lsn)),
             wal_unsynced_bytes: progress.written_lsn.saturating_sub(progress.durable_lsn),
             wal_reserve_bytes: ingest.reserve_bytes(),

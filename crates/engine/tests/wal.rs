@@ -333,6 +333,31 @@ fn a_segment_of_another_store_is_told_wherever_damage_is() {
 }
 
 #[test]
+fn what_a_segment_of_another_store_took_is_counted_once() {
+    let config = || Config { background: false, wal_segment_bytes: 1000, ..Config::default() };
+    let store = |seed| {
+        let disk = SimDisk::new(seed);
+        let engine = Engine::open(Arc::new(disk.clone()), Path::new(DIR), config()).unwrap();
+        (0..40).for_each(|step| put(&engine, &[line(step % 3, step)]));
+        disk
+    };
+    let (disk, other) = (store(1), store(2));
+    let paths = segments(&disk);
+    assert!(paths.len() > 4, "{paths:?}");
+    let base = |path: &PathBuf| u64::from_le_bytes(bytes(&disk, path)[16..24].try_into().unwrap());
+    for at in 1..paths.len() - 1 {
+        let twin = copy(&disk);
+        replace(&twin, &paths[at], &bytes(&other, &segments(&other)[at]));
+        let engine = open(&twin);
+        assert_eq!(engine.stats().wal_damaged_bytes, base(&paths[at + 1]) - base(&paths[at]));
+        let damages = engine.damages();
+        let said = |what| damages.iter().filter(|said| said.contains(what)).count();
+        assert_eq!(said("is of another store or place"), 1, "{damages:?}");
+        assert_eq!(said("what lay between is lost"), 0, "{damages:?}");
+    }
+}
+
+#[test]
 fn a_power_cut_is_no_damage() {
     for seed in 0..200 {
         let disk = SimDisk::new(seed);

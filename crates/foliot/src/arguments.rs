@@ -14,6 +14,7 @@ use foliot_engine::MayLose;
 use foliot_server::Config;
 use foliot_server::config::{KEYS, Key, Layers};
 use std::ffi::OsString;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// The key of the setting that says where the store is.
@@ -109,7 +110,13 @@ pub(crate) fn read() -> Result<Command, String> {
         }
         Some(("cert", matches)) => {
             let names = matches.get_many::<String>("names").unwrap_or_default();
-            Ok(Command::Certificate { names: names.cloned().collect(), into: path(matches) })
+            let names: Vec<String> = names.cloned().collect();
+            match names.iter().any(|name| name.trim().is_empty()) {
+                false => Ok(Command::Certificate { names, into: path(matches) }),
+                true => Err("--name cannot be empty: give a name or an address by which clients \
+                             reach the server"
+                    .to_owned()),
+            }
         }
         Some(("user", matches)) => {
             let act = users::read(matches)?;
@@ -465,6 +472,14 @@ pub(crate) fn layers(matches: &ArgMatches) -> Result<Layers, String> {
 }
 
 fn read_file(path: &Path) -> Result<String, String> {
-    std::fs::read_to_string(path)
-        .map_err(|error| format!("cannot read the settings in {}: {error}", path.display()))
+    std::fs::read_to_string(path).map_err(|error| {
+        let file = path.display();
+        match error.kind() {
+            ErrorKind::NotFound => format!(
+                "there is no file {file} of settings; `foliot config init {file}` writes one to \
+                 begin with"
+            ),
+            _ => format!("cannot read the settings in {file}: {error}"),
+        }
+    })
 }

@@ -27,7 +27,7 @@ pub(crate) fn sentence(error: &clap::Error) -> String {
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => {
             match (help_of(usage), list(ContextKind::ValidSubcommand).join(", ")) {
-                (help, _) if !usage.contains("foliot ") || help == "foliot help serve" => {
+                (help, _) if help == "foliot help serve" => {
                     "say what to do, for example `foliot serve`; `foliot help` lists all commands"
                         .to_owned()
                 }
@@ -57,7 +57,16 @@ pub(crate) fn sentence(error: &clap::Error) -> String {
                 None => format!("{argument} needs a value: one of {known}"),
             }
         }
-        ErrorKind::ArgumentConflict => format!("{argument} is given twice"),
+        ErrorKind::ArgumentConflict => match list(ContextKind::PriorArg) {
+            other if other.is_empty() || other.contains(&argument) => {
+                format!("{argument} is given twice")
+            }
+            other => format!(
+                "{argument} and {} say different things: give one of them; `{}` shows how",
+                other.join(", "),
+                help_of(usage)
+            ),
+        },
         _ => {
             let text = error.render().to_string();
             let line = text.lines().next().unwrap_or_default();
@@ -75,6 +84,12 @@ fn unknown_command(command: &str, usage: &str, guess: &str) -> String {
     let within = help_of(usage);
     match (within.as_str(), meant(command)) {
         ("foliot help serve", Some(meant)) => format!("unknown command {command}: {meant}"),
+        ("foliot help user", _) if ["delete", "drop", "remove", "rm"].contains(&command) => {
+            format!(
+                "unknown command {command}: `foliot user revoke NAME` removes a user, or ends a \
+                 token"
+            )
+        }
         _ if guess.contains("did you") => format!("unknown command {command}{guess}"),
         ("foliot help serve", None) => {
             format!("unknown command {command}; `foliot help` lists all commands")

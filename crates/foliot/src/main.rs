@@ -142,6 +142,9 @@ fn open(
 pub(crate) fn unopened(error: &foliot_engine::Error, dir: &Path) -> String {
     match error.is_damage() {
         false => error.to_string(),
+        true if !dir.is_dir() => {
+            format!("{error}; name a directory that is there, or can be made, with --data-dir")
+        }
         true => format!(
             "{error}; copy the file from a backup of this store, or see what `foliot check --repair \
              --data-dir {}` can mend",

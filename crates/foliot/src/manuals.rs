@@ -4,7 +4,7 @@
 use clap::Command;
 use foliot_server::config;
 use std::fs::File;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::Path;
 
 /// Writes every setting at its default into a file that is not there yet; `-` is standard output.
@@ -17,7 +17,13 @@ pub(crate) fn settings(file: &Path) -> Result<String, String> {
     }
     let written =
         File::create_new(file).and_then(|mut new| new.write_all(config::sample().as_bytes()));
-    written.map_err(|error| format!("cannot write {}: {error}", file.display()))?;
+    written.map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => format!(
+            "{} is there already: name another file, or - to print the settings",
+            file.display()
+        ),
+        _ => format!("cannot write {}: {error}", file.display()),
+    })?;
     let file = file.display();
     Ok(format!("wrote {file}; start with: foliot serve --config {file}\n"))
 }

@@ -24,7 +24,7 @@ use foliot_server::config::Layers;
 use foliot_server::machine;
 use std::fmt::Write as _;
 use std::fs::File;
-use std::io::{self, BufWriter, IsTerminal, Write};
+use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -74,7 +74,12 @@ impl Origin {
                 Ok(Self::Directory(Directory::open(&what.file)?, name))
             }
             None if what.format == "parquet" => {
-                let file = parquet::File::open(&what.file, &what.columns)?;
+                let config = what.layers.config();
+                let bounds = parquet::Bounds {
+                    footer_bytes: config.limits_parquet_footer_bytes.0,
+                    pages_bytes: config.limits_parquet_pages_bytes.0,
+                };
+                let file = parquet::File::open(&what.file, &what.columns, bounds)?;
                 Ok(Self::Columns(file, what.file.display().to_string()))
             }
             None => Source::open(&what.file).map(Self::File),
@@ -111,7 +116,7 @@ pub(crate) fn import(what: &Move) -> Result<ExitCode, String> {
             let disk = Arc::new(RealDisk::new());
             let data_dir = &what.layers.config().data_dir;
             let is_new = !is_store(&*disk, data_dir);
-            let engine = open(what, disk)?;
+            let engine = open(what, disk, "go through the running server with --url")?;
             if is_new {
                 // Who meant another directory, or a server, sees it here.
                 note(&format!(
@@ -254,7 +259,8 @@ fn others(engine: &Engine, written: &str) -> String {
 
 /// Writes samples of a disk out, and returns what is to be said of that.
 fn export_from(what: &Move, disk: Arc<dyn Disk>) -> Result<(String, ExitCode), String> {
-    let engine = open(what, disk)?;
+    let instead = "export a backup: `foliot backup DIR` makes one while a server runs";
+    let engine = open(what, disk, instead)?;
     let database = what.database.as_deref().unwrap_or("default");
     let policy = what.policy.as_deref().unwrap_or("autogen");
     let namespace = engine
@@ -278,7 +284,10 @@ fn export_from(what: &Move, disk: Arc<dyn Disk>) -> Result<(String, ExitCode), S
     let mut out = output(&what.file)?;
     let (out, snapshot) = (&mut *out, engine.snapshot());
     let exported = match &*what.format {
-        "parquet" => parquet::export_to(out, &snapshot, &selector, range),
+        "parquet" => {
+            let labels_max = what.layers.config().limits_parquet_labels as usize;
+            parquet::export_to(out, &snapshot, &selector, range, labels_max)
+        }
         "ticktock" => ticktock::export_to(out, &snapshot, &selector, range),
         "line" => influx::export_to(out, &snapshot, &selector, range, (database, policy)),
         _ => opentsdb::export_to(out, &snapshot, &selector, range),
@@ -317,8 +326,17 @@ fn output(path: &Path) -> Result<Box<dyn Write + Send>, String> {
     if path == Path::new("-") {
         return Ok(Box::new(BufWriter::new(Output::default())));
     }
-    let file = File::create_new(path);
-    let file = file.map_err(|error| format!("cannot create {}: {error}", path.display()))?;
+    let file = File::create_new(path).map_err(|error| {
+        let (file, next) = (
+            path.display(),
+            match error.kind() {
+                ErrorKind::AlreadyExists => "name another file, or remove it first",
+                ErrorKind::NotFound => "make its directory first",
+                _ => "name another file",
+            },
+        );
+        format!("cannot create {file}: {error}; {next}")
+    })?;
     Ok(Box::new(BufWriter::new(file)))
 }
 
@@ -337,12 +355,12 @@ fn figures(exported: &Exported) -> String {
     text + "\n"
 }
 
-/// Opens the store that the settings name.
-fn open(what: &Move, disk: Arc<dyn Disk>) -> Result<Engine, String> {
+/// Opens the store that the settings name; `instead` says what to do while a server has it open.
+fn open(what: &Move, disk: Arc<dyn Disk>, instead: &str) -> Result<Engine, String> {
     let config = what.layers.config().clone().fit(machine::memory_bytes());
-    Engine::open(disk, &config.data_dir, crate::store(&config)).map_err(|error| match what.url {
-        None if !error.is_damage() => sentence(error.into()),
-        _ => crate::unopened(&error, &config.data_dir),
+    Engine::open(disk, &config.data_dir, crate::store(&config)).map_err(|error| match error {
+        foliot_engine::Error::Locked(_) => format!("{error}, or {instead}"),
+        error => crate::unopened(&error, &config.data_dir),
     })
 }
 

@@ -259,6 +259,12 @@ pub(crate) fn inspect_path(
     spelling: Spelling,
     out: &mut dyn Write,
 ) -> Result<u64, String> {
+    if !path.exists() {
+        return Err(format!(
+            "there is no {}; name a data directory, or a file in one",
+            path.display()
+        ));
+    }
     let disk: Arc<dyn Disk> = Arc::new(RealDisk::new());
     // The reason why an inspection ended lies outside of the store.
     let mut unwritten = None;

@@ -89,7 +89,10 @@ pub(crate) fn refusal(status: u16, body: &[u8]) -> String {
         Some(said) if status == 401 => format!(
             "{said}; say who asks with --user NAME:PASSWORD, or with --token or FOLIOT_TOKEN"
         ),
-        Some(said) => said.to_owned(),
+        Some(said) => match error.and_then(|error| error.get("details")?.as_str()) {
+            Some(details) => format!("{said}. {details}"),
+            None => said.to_owned(),
+        },
         None => {
             let text = String::from_utf8_lossy(body);
             format!("the server answered {status} {}", text.trim()).trim_end().to_owned()

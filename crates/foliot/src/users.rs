@@ -89,6 +89,9 @@ pub(crate) fn read(matches: &ArgMatches) -> Result<Act, String> {
     let Some((act, matches)) = matches.subcommand() else { return Ok(Act::List) };
     let text = |name| matches.try_get_one::<String>(name).ok().flatten().cloned();
     let name = text("name").unwrap_or_default();
+    if name.trim().is_empty() && act != "list" {
+        return Err(format!("<NAME> cannot be empty; `foliot help user {act}` shows how"));
+    }
     Ok(match act {
         "add" => Act::Add { name, rights: rights(matches)? },
         "password" => Act::Password { name },
@@ -186,6 +189,9 @@ fn perform_on(engine: &Engine, gate: &Gate, act: Act, now_ns: i64) -> Result<Str
             let password = password::read(&name)?;
             let made = gate.create_user(engine, &name, &password, rights, &caller);
             made.map(|()| format!("user {name} can log in\n")).map_err(sentence)
+        }
+        Act::Password { name } if gate.user(engine, &name).is_err() => {
+            Err(format!("there is no user {name}; `foliot user list` shows all"))
         }
         Act::Password { name } => {
             let set = gate.set_password(engine, &name, &password::read(&name)?, &caller);

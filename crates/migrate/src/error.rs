@@ -65,9 +65,6 @@ impl fmt::Display for Error {
                 f,
                 "cannot connect to {host}: {source}; is the server running? {flag} names another"
             ),
-            Self::Store(error @ foliot_engine::Error::Locked(_)) => {
-                write!(f, "{error}, or go through the running server with --url")
-            }
             Self::Store(error) => error.fmt(f),
             Self::BadUrl { url, reason } => {
                 write!(f, "'{url}' is no address of a server: {reason}; use http://HOST:PORT")

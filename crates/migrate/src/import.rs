@@ -11,7 +11,8 @@ use foliot_proto_opentsdb::{KEY_SYNTAX, Options, decode_lines};
 use foliot_proto_prometheus::{
     Exemplars, KEY_SYNTAX as SERIES_KEY_SYNTAX, Version, WriteRequest, push_series, shown_series,
 };
-use foliot_schema::{DEFAULT_POLICY, Databases, Kinds, Manner, check_name};
+use foliot_schema::{DEFAULT_POLICY, Databases, JudgedKinds, Kinds, Manner, check_name};
+use std::collections::HashMap;
 use std::fmt;
 use std::thread::sleep;
 use std::time::Duration;
@@ -48,7 +49,7 @@ impl fmt::Debug for Target<'_> {
 }
 
 /// Database and retention policy that lines go to.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Place {
     /// The database; created when there is none.
     pub database: String,
@@ -112,6 +113,8 @@ pub struct Import<'a> {
     buffers: BatchBuffers,
     decoder: Decoder,
     kinds: Kinds,
+    /// What lines that are only read came to.
+    judged: HashMap<Place, JudgedKinds>,
     last: Option<Commit>,
 }
 
@@ -160,6 +163,7 @@ impl<'a> Import<'a> {
             buffers: BatchBuffers::default(),
             decoder: Decoder::default(),
             kinds: Kinds::default(),
+            judged: HashMap::new(),
             last: None,
         }
     }
@@ -341,8 +345,7 @@ impl<'a> Import<'a> {
         Ok(())
     }
 
-    /// Reads a piece as a store would, and stores nothing: what a line says against lines before
-    /// it, such as a field of another kind, the store alone knows.
+    /// Reads a piece as an empty store would, and stores nothing.
     fn judge(&mut self, piece: &Piece) {
         let (batch, mut rejects) = self.decode(NamespaceId::default(), KeySecret(0), piece);
         let mut parts = KeyParts::default();
@@ -354,6 +357,10 @@ impl<'a> Import<'a> {
             if let Err(KeyError { field, reason }) = read.and_then(|()| parts.canonicalize()) {
                 rejects.push(Reject { line: row.line, field: field.into(), reason });
             }
+        }
+        if piece.spelling == Spelling::Lines {
+            let judged = self.judged.entry(self.place.clone()).or_default();
+            judged.check(&batch, &mut rejects);
         }
         self.buffers = batch.into_buffers();
         self.refuse_all(piece, rejects);

@@ -29,6 +29,16 @@ pub use writer::{Column, Kind, Writer};
 use crate::error::Error;
 use ::parquet::errors::ParquetError;
 
+/// What is taken at most of a file that somebody else wrote.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds {
+    /// Bytes of its footer (`limits.parquet_footer_bytes`).
+    pub footer_bytes: u64,
+    /// Bytes of the pages of all columns that are read side by side
+    /// (`limits.parquet_pages_bytes`).
+    pub pages_bytes: u64,
+}
+
 /// The column of times.
 const TIME: &str = "time";
 /// The column of measurements.

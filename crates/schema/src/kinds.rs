@@ -10,6 +10,10 @@
 //! new field costs the same however many there are. What shapes of lines came to is remembered: one
 //! look-up for each measurement of a batch, and a comparison a row.
 
+mod judged;
+
+pub use judged::JudgedKinds;
+
 use foliot_engine::{Engine, Error, FEW_SERIES_MAX, FIELDS_MAX, Listed};
 use foliot_lock::{Mutex, Rank, RwLock};
 use foliot_model::{
@@ -202,7 +206,7 @@ impl Kinds {
                 field.clear();
                 let name = plain(batch, batch.slice(*span), &mut field);
                 let is_new = declared(engine, batch.namespace(), &measurement, &name).is_none();
-                if is_new && engine.has_room_for_names() {
+                if is_new && engine.has_room_for_names(1) {
                     let _one_at_a_time = self.deciding.lock();
                     declare(engine, batch.namespace(), &measurement, &name, Kind::Histogram)?;
                 }
@@ -306,7 +310,7 @@ impl Kinds {
             new.push((key(namespace, &measurement, &field), vec![kind as u8]));
             columns.push(kind);
         }
-        let has_room = new.is_empty() || engine.has_room_for_names();
+        let has_room = engine.has_room_for_names(new.len());
         if has_room {
             engine.catalog_put_all(KIND, &new)?;
         }

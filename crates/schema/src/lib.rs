@@ -16,4 +16,4 @@ pub use databases::{
     DEFAULT_POLICY, Database, DatabaseName, Databases, Missing, Most, NAME_BYTES_MAX, Policy,
     Wanted, check_name,
 };
-pub use kinds::{Kinds, Manner};
+pub use kinds::{JudgedKinds, Kinds, Manner};

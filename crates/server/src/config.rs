@@ -26,8 +26,13 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Least `limits.memory_bytes`: a share of it must hold a request, and another one a query.
-const MEMORY_BYTES_MIN: u64 = 16 << 20;
+/// What the program takes before anything is shared out: some 18 MB of its own file, and the stacks,
+/// tables and buffers of its threads.
+const PROGRAM_BYTES: u64 = 24 << 20;
+
+/// Least `limits.memory_bytes`: of what the program leaves, a share must hold a request, and another
+/// one a query.
+const MEMORY_BYTES_MIN: u64 = PROGRAM_BYTES + (16 << 20);
 
 /// One setting, by name.
 pub struct Key {
@@ -275,6 +280,16 @@ settings! {
     limits_users: u64 = 10_000, "limits.users", "limits-users";
     /// Tokens, ended ones that nobody has revoked among them; a further one is not made.
     limits_tokens: u64 = 10_000, "limits.tokens", "limits-tokens";
+    /// Largest footer of a Parquet file that `foliot import` reads: one of a thousand columns and a
+    /// thousand groups has about as many bytes.
+    limits_parquet_footer_bytes: ByteSize = ByteSize(256 << 20),
+        "limits.parquet_footer_bytes", "limits-parquet-footer-bytes";
+    /// Memory for the pages of a Parquet file that `foliot import` reads side by side. Pages have a
+    /// megabyte as a rule; some writers put a whole group into one.
+    limits_parquet_pages_bytes: ByteSize = ByteSize(512 << 20),
+        "limits.parquet_pages_bytes", "limits-parquet-pages-bytes";
+    /// Names of labels that `foliot export --format parquet` makes columns of.
+    limits_parquet_labels: u64 = 1_000, "limits.parquet_labels", "limits-parquet-labels";
     /// Whether a write to an unknown InfluxDB database creates it.
     influx_auto_create_database: bool = true,
         "influx.auto_create_database", "influx-auto-create-database";
@@ -495,16 +510,16 @@ impl Config {
         {
             return Err(format!(
                 "limits.memory_bytes is {memory} bytes, with which little would work: give at \
-                 least 16MiB"
+                 least 40MiB"
             ));
         }
         Ok(())
     }
 
     /// The same settings cut to fit `available_bytes` of memory, or what `limits.memory_bytes`
-    /// says. Together the shares leave half of the memory to the registry and to everything else.
+    /// says. All shares together are what the program itself leaves of it.
     pub fn fit(mut self, available_bytes: Option<u64>) -> Self {
-        let Some(memory) = self.limits_memory_bytes.0.or(available_bytes) else { return self };
+        let Some(memory) = self.shared_bytes(available_bytes) else { return self };
         self.limits_registry_bytes.0.get_or_insert(memory / 8 * 3);
         for (_, value, share) in self.shares(memory) {
             value.0 = value.0.min(share);
@@ -512,11 +527,15 @@ impl Config {
         self
     }
 
+    /// Memory that is shared out.
+    fn shared_bytes(&self, available_bytes: Option<u64>) -> Option<u64> {
+        let memory = self.limits_memory_bytes.0.or(available_bytes)?;
+        Some(memory.max(MEMORY_BYTES_MIN) - PROGRAM_BYTES)
+    }
+
     /// What [`Config::fit`] cuts, a sentence for each setting.
     pub fn cuts(&self, available_bytes: Option<u64>) -> Vec<String> {
-        let Some(memory) = self.limits_memory_bytes.0.or(available_bytes) else {
-            return Vec::new();
-        };
+        let Some(memory) = self.shared_bytes(available_bytes) else { return Vec::new() };
         let mut asked = self.clone();
         let cut = asked.shares(memory).into_iter().filter(|(_, value, share)| value.0 > *share);
         let told = cut.map(|(key, _, share)| {
@@ -539,7 +558,7 @@ impl Config {
             (
                 "limits.query_memory_bytes",
                 &mut self.limits_query_memory_bytes,
-                memory / 4 / self.limits_queries.max(1),
+                memory / 32 * 7 / self.limits_queries.max(1),
             ),
         ]
     }

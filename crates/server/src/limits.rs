@@ -143,7 +143,7 @@ impl Limit {
 
 /// Limits that are constants of a parser, or that rows meet: what they are called, how much, what
 /// happens.
-const OTHERS: [(&str, &str, &str); 58] = [
+const OTHERS: [(&str, &str, &str); 61] = [
     ("`limits.series`", "", "the row is refused, reason `limit`"),
     (
         "`limits.registry_bytes`",
@@ -236,6 +236,9 @@ const OTHERS: [(&str, &str, &str); 58] = [
     ("bad points of an `/api/put`", "100 000", "400; points after them are not looked at"),
     ("bad lines of a request that are worded", "100", "the others are counted, reason `other`"),
     ("a write with `accept_partial=false`", "16 MiB", "413"),
+    ("`limits.parquet_footer_bytes`", "", "`foliot import` reads nothing of the file"),
+    ("`limits.parquet_pages_bytes`", "", "`foliot import` ends there"),
+    ("`limits.parquet_labels`", "", "`foliot export` writes nothing"),
     ("`limits.exemplar_bytes`", "", "the exemplar that came first goes"),
     ("`limits.statsd_bytes`", "", "the value is refused, reason `limit`"),
     (

@@ -328,6 +328,10 @@ fn cannot_listen(address: SocketAddr, flag: &str, error: &io::Error) -> String {
         io::ErrorKind::PermissionDenied => {
             format!("not allowed to listen on {address}; choose a port above 1023 with {flag}")
         }
+        io::ErrorKind::AddrNotAvailable => format!(
+            "cannot listen on {address}: this machine has no such address; give one that it has \
+             with {flag}, or 0.0.0.0 for all of them"
+        ),
         _ => format!("cannot listen on {address}: {error}"),
     }
 }

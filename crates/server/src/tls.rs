@@ -123,7 +123,9 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     let found: Result<Vec<_>, _> =
         CertificateDer::pem_file_iter(path).map_err(|error| cannot(&error))?.collect();
     match found {
-        Ok(found) if found.is_empty() => Err(cannot(&"there are none")),
+        Ok(found) if found.is_empty() => {
+            Err(cannot(&"there are none, as PEM; `foliot cert DIR` makes one"))
+        }
         Ok(found) => Ok(found),
         Err(error) => Err(cannot(&error)),
     }

@@ -32,7 +32,6 @@ use crate::merge::Merger;
 use crate::part::format::Header;
 use crate::part::{Part, PartWriter};
 use crate::retention::Retention;
-use crate::snapshot::Snapshot;
 use crate::tombstones::{Mask, Tombstones};
 use crate::view::View;
 use foliot_model::TimeRange;
@@ -239,7 +238,8 @@ impl Upkeep {
         let key = merge.inputs.first().map(|part| (part.entry.namespace, part.entry.class));
         let mut expired = Expired::new(&self.ingest, key.unwrap_or_default(), floors);
         let is_final = merge.level >= LEVEL_FINAL;
-        let names = Snapshot::new(&self.files, &self.ingest);
+        // No snapshot: that would keep in memory whatever is flushed while this merge goes on.
+        let names = self.ingest.epochs();
         let mut merger = Merger::new(&merge.inputs, tombstones, is_final)?;
         let mut pace = Pace::new(self);
         let mut series = 0u32;

@@ -105,22 +105,28 @@ pub(crate) fn replay(
 ) -> Result<Replayed, Error> {
     let log = Log { disk, dir, store_id, bases: segment::list(disk, dir)? };
     let mut replayed = Replayed { end_lsn: start_lsn, ..Replayed::default() };
+    // Of what lies before, it is said what was lost.
+    let mut told_lsn = start_lsn;
     for (index, &base) in log.bases.iter().enumerate() {
         if log.bases.get(index + 1).is_some_and(|next| *next <= start_lsn) {
             continue;
         }
         let mut segment = log.segment(index, base)?;
         let before = replayed.end_lsn..base;
-        if !before.is_empty() {
+        let end_lsn = told_lsn.max(before.start);
+        if end_lsn < base {
             let lost = format!(
-                "wal {} begins at {base}, but the one before ends at {}: what lay between is lost",
+                "wal {} begins at {base}, but the one before ends at {end_lsn}: what lay between \
+                 is lost",
                 segment.path.display(),
-                replayed.end_lsn
             );
-            replayed.damage(base - replayed.end_lsn, lost);
-            replayed.end_lsn = base;
+            replayed.damage(base - end_lsn, lost);
         }
+        replayed.end_lsn = replayed.end_lsn.max(base);
         segment.read(&log, before, start_lsn, &mut replayed, each)?;
+        if segment.is_foreign {
+            told_lsn = segment.end;
+        }
     }
     if let Some(base) = segment::missing(disk, dir)? {
         let path = filenames::wal(dir, base);
@@ -180,12 +186,16 @@ struct Segment {
     path: PathBuf,
     store_id: u64,
     base: u64,
+    /// Where the next one begins; where its own frames end at the latest, of the newest.
+    end: u64,
     /// Where its frames end at the latest.
     limit: u64,
     /// What its frames must fit; of the incarnation that is known.
     author: Author,
     /// Whether the incarnation is known.
     is_known: bool,
+    /// Whether it belongs to another store or place.
+    is_foreign: bool,
     /// Whether what is left of an older segment follows its frames.
     is_over: bool,
     /// Up to here everything was durable once.
@@ -203,14 +213,18 @@ impl Segment {
         next: Option<u64>,
     ) -> Self {
         let frames_len = file.len().saturating_sub(SEGMENT_HEADER_LEN as u64);
+        let frames_end = base.saturating_add(frames_len);
+        let end = next.unwrap_or(frames_end);
         Self {
             file,
             path,
             store_id,
             base,
-            limit: next.unwrap_or(u64::MAX).min(base.saturating_add(frames_len)),
+            end,
+            limit: end.min(frames_end),
             author: Author::new(store_id, 0),
             is_known: false,
+            is_foreign: false,
             is_over: false,
             vouched_lsn: if next.is_some() { u64::MAX } else { 0 },
             buffer: Vec::new(),
@@ -356,7 +370,10 @@ impl Segment {
             Some(header) => {
                 if (header.store_id, header.base_lsn) != (self.store_id, self.base) {
                     let other = format!("wal {path} is of another store or place, and was skipped");
-                    replayed.damage(self.file.len(), other);
+                    // One without frames is damage as well.
+                    let bytes = self.end.saturating_sub(lsn).max(SEGMENT_HEADER_LEN as u64);
+                    replayed.damage(bytes, other);
+                    self.is_foreign = true;
                     return Ok(false);
                 }
                 self.know(header.incarnation);

@@ -228,7 +228,17 @@ pub(crate) fn read(format: &str, matches: &ArgMatches) -> Result<Move, String> {
              file is read without it"
         ));
     }
+    if let (Some(from), Some(url)) = (given("from"), given("url"))
+        && from == url
+    {
+        return Err(format!("--from and --url both name {url}, which has all of it already"));
+    }
     let seconds = |name| matches.try_get_one::<i64>(name).ok().flatten().copied();
+    if let (Some(start), Some(end)) = (seconds("start"), seconds("end"))
+        && start > end
+    {
+        return Err("--start is after --end: nothing lies between them".to_owned());
+    }
     const SECOND: i64 = 1_000_000_000;
     Ok(Move {
         layers: layers(matches)?,

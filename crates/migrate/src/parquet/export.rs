@@ -8,24 +8,23 @@ use foliot_model::{Kind as ValueKind, Selector, TimeRange, Value};
 use std::collections::BTreeSet;
 use std::io::Write;
 
-/// Most names of labels: each is a column, of which readers and the writer hold a group of rows.
-const LABEL_NAMES_MAX: usize = 1000;
-
 /// The columns before those of labels.
 const FIRST: [(&str, Kind); 3] =
     [(TIME, Kind::Time), (MEASUREMENT, Kind::Text), (FIELD, Kind::Text)];
 
-/// Writes series with all their samples in `range`.
+/// Writes series with all their samples in `range`. Each name of a label is a column, of which
+/// readers and the writer hold a group of rows.
 ///
 /// # Errors
-/// When a part cannot be read, `out` fails, or the series have more than a thousand label names.
+/// When a part cannot be read, `out` fails, or the series have more than `labels_max` label names.
 pub fn export_to(
     out: impl Write + Send,
     snapshot: &Snapshot,
     selector: &Selector,
     range: TimeRange,
+    labels_max: usize,
 ) -> Result<Exported, Error> {
-    let names = label_names(snapshot, selector, range)?;
+    let names = label_names(snapshot, selector, range, labels_max)?;
     let plain = |(name, kind): (&str, Kind)| column(name, kind, false);
     let labels = names.iter().map(|name| column(name, Kind::Text, true));
     let columns: Vec<Column> =
@@ -82,6 +81,7 @@ fn label_names(
     snapshot: &Snapshot,
     selector: &Selector,
     range: TimeRange,
+    labels_max: usize,
 ) -> Result<Vec<String>, Error> {
     let mut names: BTreeSet<String> = BTreeSet::new();
     for sid in snapshot.select(selector, range)? {
@@ -91,11 +91,11 @@ fn label_names(
                 names.insert(label.name.to_string());
             }
         }
-        if names.len() > LABEL_NAMES_MAX {
+        if names.len() > labels_max {
             return Err(Error::Format(format!(
-                "the series have more than {LABEL_NAMES_MAX} names of labels, each of which would \
-                 be a column; a shorter time or another --db may have fewer, and `--format line` \
-                 takes any number"
+                "the series have more than {labels_max} names of labels (limits.parquet_labels), \
+                 each of which would be a column; a shorter time or another --db may have fewer, \
+                 and `--format line` takes any number"
             )));
         }
     }

@@ -10,9 +10,6 @@ use crate::cursor::{Cursor, Wrong};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-/// Bytes of a footer: one of a thousand columns and a thousand groups has about as many.
-const FOOTER_BYTES_MAX: u64 = 256 << 20;
-
 /// Groups of columns within groups. Tools for analysis make ten.
 const DEPTH_MAX: usize = 64;
 
@@ -23,9 +20,9 @@ const MAGIC: &[u8; 4] = b"PAR1";
 const SCHEMA: i64 = 2;
 const CHILDREN: i64 = 5;
 
-/// Says what keeps a footer from being read. What is no footer at all is left to the library, which
-/// says so.
-pub(super) fn check(file: &File, file_bytes: u64) -> Result<(), Wrong> {
+/// Says what keeps a footer of up to `bytes_max` from being read. What is no footer at all is left
+/// to the library, which says so.
+pub(super) fn check(file: &File, file_bytes: u64, bytes_max: u64) -> Result<(), Wrong> {
     let mut end = [0; 8];
     let Some(end_at) = file_bytes.checked_sub(end.len() as u64) else { return Ok(()) };
     let failed = |error: std::io::Error| error.to_string();
@@ -33,8 +30,10 @@ pub(super) fn check(file: &File, file_bytes: u64) -> Result<(), Wrong> {
     let [a, b, c, d, magic @ ..] = end;
     let bytes = u64::from(u32::from_le_bytes([a, b, c, d]));
     let Some(at) = end_at.checked_sub(bytes).filter(|_| magic == *MAGIC) else { return Ok(()) };
-    if bytes > FOOTER_BYTES_MAX {
-        return Err(format!("its footer has {bytes} bytes, up to {FOOTER_BYTES_MAX} may be"));
+    if bytes > bytes_max {
+        return Err(format!(
+            "its footer has {bytes} bytes, up to {bytes_max} may be (limits.parquet_footer_bytes)"
+        ));
     }
     let mut footer = vec![0; bytes as usize];
     file.read_exact_at(&mut footer, at).map_err(failed)?;

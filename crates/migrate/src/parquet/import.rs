@@ -3,7 +3,7 @@
 use super::leaf::Leaf;
 use super::pages::{Held, Pages};
 use super::shape::{Origin, Shape, Told, is_unsigned};
-use super::{footer, said};
+use super::{Bounds, footer, said};
 use crate::error::Error;
 use crate::import::Import;
 use crate::line::fault_of;
@@ -29,6 +29,7 @@ pub struct File {
     metadata: ParquetMetaData,
     name: String,
     shape: Shape,
+    bounds: Bounds,
     bytes_total: u64,
 }
 
@@ -43,7 +44,7 @@ impl File {
     ///
     /// # Errors
     /// When it cannot be read, or it is not clear what a column means.
-    pub fn open(path: &Path, told: &Told) -> Result<Self, Error> {
+    pub fn open(path: &Path, told: &Told, bounds: Bounds) -> Result<Self, Error> {
         let name = path.display().to_string();
         if path == Path::new("-") {
             let why = "a Parquet file is read from its end: give the name of a file, not a pipe";
@@ -51,7 +52,7 @@ impl File {
         }
         let file = std::fs::File::open(path).map_err(Error::io(format!("open {name}")))?;
         let bytes_total = file.metadata().map_or(0, |meta| meta.len());
-        footer::check(&file, bytes_total)
+        footer::check(&file, bytes_total, bounds.footer_bytes)
             .map_err(|why| damaged(&name, &ParquetError::General(why)))?;
         let metadata = guarded(&name, || {
             let read = ParquetMetaDataReader::new().parse_and_finish(&file);
@@ -62,7 +63,7 @@ impl File {
             Error::Told(reason) => Error::Told(format!("{name}: {reason}")),
             error => Error::Format(format!("{name}: {error}")),
         })?;
-        Ok(Self { file: Arc::new(file), metadata, name, shape, bytes_total })
+        Ok(Self { file: Arc::new(file), metadata, name, shape, bounds, bytes_total })
     }
 }
 
@@ -71,47 +72,11 @@ impl File {
 /// # Errors
 /// When the file is damaged or storing fails as a whole; a row that cannot be a line is refused.
 pub fn import(file: &File, import: &mut Import<'_>) -> Result<(), Error> {
-    guarded(&file.name, || groups(file, import))
-}
-
-/// The format's library holds some damages of a file for mistakes of its own and panics. Whoever
-/// brings a file in hears of the damage, and not where the library found it; other threads' panics
-/// are told as ever.
-fn guarded<T>(name: &str, read: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
-    let here = thread::current().id();
-    let hook = Arc::new(take_hook());
-    let of_others = hook.clone();
-    set_hook(Box::new(move |panic| {
-        if thread::current().id() != here {
-            of_others(panic);
-        }
-    }));
-    let outcome = catch_unwind(AssertUnwindSafe(read));
-    set_hook(Box::new(move |panic| hook(panic)));
-    outcome.unwrap_or_else(|_| Err(Error::Format(format!("{name} is damaged"))))
-}
-
-fn damaged(name: &str, error: &ParquetError) -> Error {
-    Error::Format(format!("{name} cannot be read as Parquet: {}", said(error)))
-}
-
-fn groups(file: &File, import: &mut Import<'_>) -> Result<(), Error> {
-    let failed = |error: ParquetError| damaged(&file.name, &error);
     let (mut row, mut read_bytes) = (0, 0);
     for group in file.metadata.row_groups() {
-        let mut leaves = leaves(file, group)?;
+        let mut leaves = guarded(&file.name, || leaves(file, group))?;
         loop {
-            let mut counts = Vec::new();
-            for leaf in leaves.iter_mut().flatten() {
-                counts.push(leaf.read(ROWS).map_err(failed)?);
-            }
-            let rows = counts.first().copied().unwrap_or(0);
-            if counts.iter().any(|count| *count != rows) {
-                return Err(Error::Format(format!(
-                    "{}: columns of the group behind row {row} differ in their length",
-                    file.name
-                )));
-            }
+            let rows = guarded(&file.name, || read(file, &mut leaves, row))?;
             if rows == 0 {
                 break;
             }
@@ -130,6 +95,43 @@ fn groups(file: &File, import: &mut Import<'_>) -> Result<(), Error> {
     Ok(())
 }
 
+/// The format's library holds some damages of a file for mistakes of its own and panics. Whoever
+/// brings a file in hears of the damage, and not where the library found it; other threads' panics
+/// are told as ever. So only what calls the library stands in here, and nothing that stores.
+fn guarded<T>(name: &str, read: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+    let here = thread::current().id();
+    let hook = Arc::new(take_hook());
+    let of_others = hook.clone();
+    set_hook(Box::new(move |panic| {
+        if thread::current().id() != here {
+            of_others(panic);
+        }
+    }));
+    let outcome = catch_unwind(AssertUnwindSafe(read));
+    set_hook(Box::new(move |panic| hook(panic)));
+    outcome.unwrap_or_else(|_| Err(Error::Format(format!("{name} is damaged"))))
+}
+
+fn damaged(name: &str, error: &ParquetError) -> Error {
+    Error::Format(format!("{name} cannot be read as Parquet: {}", said(error)))
+}
+
+/// Reads the rows behind `row` of all columns side by side, and says how many there were.
+fn read(file: &File, leaves: &mut [Option<Leaf>], row: u64) -> Result<usize, Error> {
+    let mut counts = Vec::new();
+    for leaf in leaves.iter_mut().flatten() {
+        counts.push(leaf.read(ROWS).map_err(|error| damaged(&file.name, &error))?);
+    }
+    let rows = counts.first().copied().unwrap_or(0);
+    match counts.iter().any(|count| *count != rows) {
+        false => Ok(rows),
+        true => Err(Error::Format(format!(
+            "{}: columns of the group behind row {row} differ in their length",
+            file.name
+        ))),
+    }
+}
+
 /// The columns of a group, in the places of the file's; none for those that are left out.
 fn leaves(file: &File, group: &RowGroupMetaData) -> Result<Vec<Option<Leaf>>, Error> {
     let shape = &file.shape;
@@ -140,7 +142,7 @@ fn leaves(file: &File, group: &RowGroupMetaData) -> Result<Vec<Option<Leaf>>, Er
     if let Origin::Column(at) = shape.measurement {
         wanted.push(at);
     }
-    let held = Held::default();
+    let held = Held::up_to(file.bounds.pages_bytes);
     let leaf = |(at, chunk): (usize, &ColumnChunkMetaData)| {
         if !wanted.contains(&at) {
             return Ok(None);
@@ -216,5 +218,37 @@ fn shown(value: Value<'_>) -> String {
     match value {
         Value::Float(number) => number.to_string(),
         other => format!("{:?}", other.kind()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Column, Kind, Writer};
+    use super::*;
+    use crate::import::{Place, Progress, Target};
+
+    /// Whoever takes the lines may make a mistake, which says nothing of the file.
+    #[test]
+    #[allow(clippy::panic, reason = "the mistake that is told")]
+    fn a_mistake_of_who_takes_lines_is_no_damage_of_the_file() {
+        let path = std::env::temp_dir().join(format!("foliot-{}.parquet", std::process::id()));
+        let column = |name: &str, kind| Column { name: name.to_owned(), kind, is_label: false };
+        let columns = [column("time", Kind::Time), column("v", Kind::Integer)];
+        let mut writer = Writer::new(std::fs::File::create(&path).unwrap(), &columns).unwrap();
+        for row in 0..100_000 {
+            assert!(writer.set(0, Value::Integer(row)) && writer.set(1, Value::Integer(row)));
+            writer.end_row().unwrap();
+        }
+        writer.finish().unwrap();
+        let told = Told { measurement: Some("m".to_owned()), ..Told::default() };
+        let bounds = Bounds { footer_bytes: 1 << 20, pages_bytes: 64 << 20 };
+        let file = File::open(&path, &told, bounds).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        // Called where a megabyte of lines was taken.
+        let mut report = |_: &Progress| panic!("a mistake");
+        let mut taking = Import::new(Target::Nowhere, Place::default(), &mut report);
+        let outcome = catch_unwind(AssertUnwindSafe(|| import(&file, &mut taking)));
+        let panic = outcome.map(|told| told.map_err(|error| error.to_string())).unwrap_err();
+        assert_eq!(panic.downcast_ref(), Some(&"a mistake"));
     }
 }

@@ -18,10 +18,6 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Bytes of the pages of all columns that are read side by side. Pages have a megabyte as a rule;
-/// some writers put a whole group into one.
-const PAGES_BYTES_MAX: u64 = 512 << 20;
-
 /// A head is read in this many bytes; only one with long least and greatest values has more.
 const HEAD_BYTES: [u64; 2] = [4 << 10, 4 << 20];
 
@@ -29,21 +25,30 @@ const HEAD_BYTES: [u64; 2] = [4 << 10, 4 << 20];
 const ENTRY_BYTES: u64 = 40;
 
 /// Bytes of pages that are held, of all columns of a group.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Held(Arc<AtomicU64>);
+#[derive(Clone, Debug)]
+pub(super) struct Held {
+    bytes: Arc<AtomicU64>,
+    bytes_max: u64,
+}
 
 impl Held {
+    /// None are held yet, and up to so many may be.
+    pub(super) fn up_to(bytes_max: u64) -> Self {
+        Self { bytes: Arc::default(), bytes_max }
+    }
+
     /// Counts what replaces `before`.
     fn replace(&self, before: u64, bytes: u64) -> Result<(), Wrong> {
-        let all = self.0.load(Ordering::Relaxed).saturating_sub(before).saturating_add(bytes);
-        if all > PAGES_BYTES_MAX {
+        let all = self.bytes.load(Ordering::Relaxed).saturating_sub(before).saturating_add(bytes);
+        if all > self.bytes_max {
             return Err(format!(
-                "its pages have {all} bytes where they are read together, up to \
-                 {PAGES_BYTES_MAX} may be: have it written with smaller pages, or leave columns \
-                 out with --without"
+                "its pages have {all} bytes where they are read together, up to {} may be \
+                 (limits.parquet_pages_bytes): have it written with smaller pages, or leave \
+                 columns out with --without",
+                self.bytes_max
             ));
         }
-        self.0.store(all, Ordering::Relaxed);
+        self.bytes.store(all, Ordering::Relaxed);
         Ok(())
     }
 }

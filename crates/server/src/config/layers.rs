@@ -137,7 +137,8 @@ impl Layers {
     /// # Errors
     /// One sentence that names the key.
     pub fn add_pair(&mut self, pair: &str) -> Result<(), String> {
-        let Some((name, value)) = pair.split_once('=') else {
+        let named = pair.split_once('=').filter(|(name, _)| !name.trim().is_empty());
+        let Some((name, value)) = named else {
             return Err(format!("--set {pair}: write it as --set key=value"));
         };
         let key = find(name.trim())?;

@@ -108,7 +108,7 @@ async fn put(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
             );
             return Err(refuse(StatusCode::PAYLOAD_TOO_LARGE, &text));
         }
-        if !store.engine().has_room_for_names() {
+        if !store.engine().has_room_for_names(1) {
             return Err(refuse(StatusCode::SERVICE_UNAVAILABLE, NO_ROOM_FOR_NAMES));
         }
         store.engine().catalog_put(KIND, &key, bytes.as_bytes())

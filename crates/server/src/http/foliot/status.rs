@@ -89,7 +89,7 @@ fn memory_parts(shared: &Shared) -> Vec<Value> {
     let part = |name: &str, bytes: u64, limit: Option<u64>, setting: &str| json!({"name": name, "bytes": bytes, "limit_bytes": limit, "setting": setting});
     let names_max = config.limits_registry_bytes.0;
     vec![
-        part("names of series", stats.registry_bytes, names_max, "limits.registry_bytes"),
+        part("names of series", stats.lasting_bytes, names_max, "limits.registry_bytes"),
         part("recent samples", stats.head_bytes, Some(config.head_bytes.0), "head.bytes"),
         part("pages of files", stats.cache_bytes, Some(config.cache_bytes.0), "cache.bytes"),
         part("queries", of_queries, Some(queries_max), "limits.query_memory_bytes"),

@@ -77,7 +77,7 @@ pub(in crate::http) fn perform(
 
 fn make(store: &Store, change: &Change) -> Result<Commit, HttpError> {
     let engine = store.engine();
-    if change.bytes.is_some() && !engine.has_room_for_names() {
+    if change.bytes.is_some() && !engine.has_room_for_names(1) {
         return Err(no_room());
     }
     let made = match &change.bytes {
@@ -122,7 +122,7 @@ pub(super) fn with_view<T>(
             let (id, written) = assigned.map_err(|error| failed(&error))?;
             commit.set(written.or(commit.get()));
             match id {
-                None if !engine.has_room_for_names() => Err(no_room()),
+                None if !engine.has_room_for_names(1) => Err(no_room()),
                 id => Ok(id),
             }
         },
