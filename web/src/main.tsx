@@ -13,6 +13,7 @@ import { Monitoring } from "./pages/monitoring";
 import { Operations } from "./pages/operations";
 import { Reports } from "./pages/reports";
 import { OpeningCard } from "./parts/opening";
+import { pause } from "./slices";
 import { type PageName, type Place, place } from "./state";
 import { spanText, timeText } from "./time";
 import "uplot/dist/uPlot.min.css";
@@ -123,4 +124,5 @@ function Named({ at }: { at: Place }) {
   );
 }
 
-render(<Page />, document.getElementById("page")!);
+// What is read first and what is drawn first are tasks of their own.
+pause().then(() => render(<Page />, document.getElementById("page")!));

@@ -28,7 +28,7 @@ export function Dashboards({ params }: { params: URLSearchParams }) {
   const board = all.find((one) => one.kind === "dashboard" && one.name === name);
   return (
     <div class="dashboards">
-      {asked.error && <Failed error={asked.error} />}
+      {asked.error && <Failed error={asked.error} again={asked.again} />}
       {!asked.answer && asked.isLoading && <Loading what="Looking for dashboards…" />}
       {asked.answer && name && !board && <Empty title={`There is no dashboard “${name}”`}><p>It may be deleted. <a href="#/dashboards">All dashboards</a></p></Empty>}
       {asked.answer && name && board && <Board key={name} board={board} taken={all.map((one) => one.name)} params={params} onChange={asked.again} />}
@@ -137,7 +137,7 @@ function PanelCard({ panel, range }: PanelProps) {
         <h2><a href={write(explored)}>{panel.title}</a></h2>
         <span class="note nowrap">{range ? "" : [explored.range.start, explored.range.end].filter((text) => text !== "now").map((text) => (/^\d{11,}$/.test(text) ? timeText(Number(text), "local").slice(5, 16) : text)).join(" – ")}</span>
       </div>
-      {failed && <Failed error={failed} />}
+      {failed && <Failed error={failed} again={asked.again} />}
       {!asked.answer && asked.isLoading && <Loading what="Asking…" />}
       {asked.answer && !failed && !lines.length && <p class="note">No samples in this range.</p>}
       {asked.answer && lines.length > 0 && (

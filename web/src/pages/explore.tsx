@@ -1,7 +1,7 @@
 // Explore: several questions, each in its language, over one range.
 
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { type Note, annotations, catalogue, databases } from "../api";
+import { type Note, Refusal, annotations, catalogue, databases } from "../api";
 import { type Outcomes, STEPS_MAX, asBody, askAll, drawn, isAsked } from "../asking";
 import { useAsked } from "../hooks";
 import { Chart, LINES_MAX } from "../parts/chart";
@@ -17,13 +17,17 @@ import { Toolbar, ViewBar } from "../parts/toolbar";
 import { curl, javascript, link, python } from "../code";
 import { forget, keep, kept } from "../history";
 import { type Body, type Question, emptyForm, formOf, isPlainName, textOf } from "../question";
-import { csv } from "../series";
+import { csv, json } from "../series";
 import { type Explored, place, read, write } from "../state";
 import { durationText, span, step, timeText } from "../time";
 import { format } from "../units";
 
 /** Names that are offered for one that is none. */
 const NEAREST_MAX = 6;
+
+/** Questions whose fields are on the page at first, and that come at a time. All are asked. */
+const ROWS_FIRST = 20;
+const ROWS_MORE = 20;
 
 /** Always the same, so that a graph without notes is not drawn anew for them. */
 const NO_NOTES: Note[] = [];
@@ -47,6 +51,8 @@ export function Explore({ params }: { params: URLSearchParams }) {
   const setQuestion = (at: number, question: Question | null) => set({
     questions: explored.questions.flatMap((other, index) => (index !== at ? [other] : question ? [question] : [])),
   });
+  const [rows, setRows] = useState(ROWS_FIRST);
+  const more = explored.questions.length - rows;
   const found = asked.answer;
   const series = useMemo(() => (found?.outcomes ?? []).flatMap(({ answer }) => answer?.series ?? []), [found]);
   const isAnyAsked = explored.questions.some(isAsked);
@@ -64,7 +70,7 @@ export function Explore({ params }: { params: URLSearchParams }) {
     <div class="explore">
       <Toolbar explored={explored} names={bases.answer?.databases.map(({ name }) => name) ?? []} set={set} isLoading={asked.isLoading} onRun={asked.again} onStop={asked.stop} />
       <div class="rows">
-        {explored.questions.map((question, index) => {
+        {explored.questions.slice(0, rows).map((question, index) => {
           const failed = found?.outcomes[index];
           return (
             <div key={index}>
@@ -75,15 +81,20 @@ export function Explore({ params }: { params: URLSearchParams }) {
               {failed?.question.text === question.text && failed.answer?.notes.map((note) => <p class="hint" key={note}>{note}</p>)}
               {failed?.error && failed.question.text === question.text && (
                 <>
-                  <Failed error={failed.error} text={question.text} />
+                  <Failed error={failed.error} text={question.text} {...(failed.error instanceof Refusal && failed.error.mayPass ? { again: asked.again } : {})} />
                   <Nearest question={question} database={explored.database} onChoose={(next) => setQuestion(index, next)} />
                 </>
               )}
             </div>
           );
         })}
+        {more > 0 && (
+          <p class="bar note">{more} more {more === 1 ? "query is" : "queries are"} asked and drawn, too.
+            <button type="button" class="plain" onClick={() => setRows(rows + ROWS_MORE)}>Show {Math.min(more, ROWS_MORE)} of them</button>
+          </p>
+        )}
         <p class="bar">
-          <button type="button" onClick={() => set({ questions: [...explored.questions, blank()] })}>+ query</button>
+          <button type="button" onClick={() => { setRows(Math.max(rows, explored.questions.length + 1)); set({ questions: [...explored.questions, blank()] }); }}>+ query</button>
           <Menu title="History">{(close) => <Asked onChoose={close} />}</Menu>
           <SaveMenu address={address} isAsked={isAnyAsked} />
           <span class="grow" />
@@ -96,11 +107,11 @@ export function Explore({ params }: { params: URLSearchParams }) {
               </>
             )}
           </Menu>
-          <button type="button" class="plain" disabled={!series.length} onClick={() => save("foliot.csv", "text/csv", csv(series))}>CSV</button>
-          <button type="button" class="plain" disabled={!series.length} onClick={() => save("foliot.json", "application/json", JSON.stringify(series))}>JSON</button>
+          <button type="button" class="plain" disabled={!series.length} onClick={async () => save("foliot.csv", "text/csv", await csv(series))}>CSV</button>
+          <button type="button" class="plain" disabled={!series.length} onClick={async () => save("foliot.json", "application/json", await json(series))}>JSON</button>
         </p>
       </div>
-      {asked.error && <Failed error={asked.error} />}
+      {asked.error && <Failed error={asked.error} again={asked.again} />}
       {!isAnyAsked && (
         <Empty title="Nothing is asked yet"><p>Type a part of a metric's name above, or choose one of <a href="#/metrics">all metrics</a>.</p></Empty>
       )}

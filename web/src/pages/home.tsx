@@ -42,7 +42,7 @@ export function Home() {
     <div class="home">
       {asked.error && (isForOperators(asked.error)
         ? <p class="caution">What comes in, memory and disk are for those with the role <b>operator</b>. <a href="#/explore">Explore</a>, <a href="#/metrics">Metrics</a> and <a href="#/dashboards">Dashboards</a> are for everybody who may read.</p>
-        : <Failed error={asked.error} />)}
+        : <Failed error={asked.error} again={asked.again} />)}
       {!now && asked.isLoading && <Loading what="Asking the server…" />}
       {now && <Tiles now={now} rate={rates.total} />}
       {isNew.current && <First names={foreign} />}
@@ -58,7 +58,7 @@ export function Home() {
         )}
         <section class="card">
           <div class="head"><h2>Newest metrics</h2><a href="#/metrics">all</a></div>
-          {newest.error && <Failed error={newest.error} />}
+          {newest.error && <Failed error={newest.error} again={newest.again} />}
           {newest.answer && !names.length && <p class="note">None yet.</p>}
           <ul class="newest">
             {(foreign.length ? foreign : names).slice(0, NEWEST_LISTED).map((name) => <li key={name}><a href={exploring(name)}>{name}</a></li>)}
@@ -147,7 +147,7 @@ function Arrived({ metric }: { metric: string }) {
   return (
     <>
       <p><b>{metric}</b> arrived. <a class="button" href={exploring(metric)}>Explore it</a></p>
-      {asked.error && <Failed error={asked.error} />}
+      {asked.error && <Failed error={asked.error} again={asked.again} />}
       {shown && (
         <Chart
           lines={shown.series.map((series) => ({ title: title(series, shared), times: series.times, values: numbers(series) }))}

@@ -36,7 +36,7 @@ export function Metrics({ params }: { params: URLSearchParams }) {
     <div class={`columns ${metric ? "chosen" : ""}`}>
       <section class="card names" aria-label="Metrics">
         <input type="search" placeholder="Find a metric by any part of its name" aria-label="Find a metric" value={search} onInput={(event) => setSearch(event.currentTarget.value)} />
-        {asked.error && <Failed error={asked.error} />}
+        {asked.error && <Failed error={asked.error} again={asked.again} />}
         {!found && asked.isLoading && <Loading what="Looking…" />}
         {found && !found.names.length && (
           search
@@ -87,7 +87,7 @@ function Largest() {
   const widest = found?.labels[0]?.values ?? 1;
   return (
     <div class="details">
-      {asked.error && <Failed error={asked.error} />}
+      {asked.error && <Failed error={asked.error} again={asked.again} />}
       {!found && asked.isLoading && <section class="card"><Loading what="Counting series…" /></section>}
       {found && (
         <>
@@ -96,7 +96,7 @@ function Largest() {
             <p class="note">{format(found.series)} series of {format(found.metrics_total)} metrics{grew && `; ${signed(grew.total)} report since yesterday`}
               {isDear && !isWanted && <> <button type="button" class="plain" onClick={() => setIsWanted(true)}>count growth since yesterday</button></>}
             </p>
-            {grown.error && <Failed error={grown.error} />}
+            {grown.error && <Failed error={grown.error} again={grown.again} />}
             <ul class="ranks">
               {found.metrics.map(({ name, series }) => (
                 <li key={name}><a href={metricAddress(name)}>{name}</a><span>{Boolean(grew?.of.get(name)) && <small title="How many more series report since yesterday than the day before">{signed(grew!.of.get(name)!)} a day</small>} {format(series)}</span><progress value={series} max={most} aria-hidden="true" /></li>
@@ -163,7 +163,7 @@ function Metric({ metric }: { metric: string }) {
           <a class="button" href={exploring(metric, shown?.counts)}>Explore</a>
         </div>
         {told.answer?.help && <Described of={told.answer.help} />}
-        {drawn.error && <Failed error={drawn.error} />}
+        {drawn.error && <Failed error={drawn.error} again={drawn.again} />}
         {!shown && drawn.isLoading && <Loading what="Drawing the last hour…" />}
         {shown && (shown.series.length
           ? <>
@@ -175,12 +175,12 @@ function Metric({ metric }: { metric: string }) {
             </>
           : <Empty title="No samples in the last hour"><p>Explore may find older ones.</p></Empty>)}
       </section>
-      {told.error && <Failed error={told.error} />}
+      {told.error && <Failed error={told.error} again={told.again} />}
       {isDear && !isWanted && <p class="bar wide"><button type="button" onClick={() => setIsWanted(true)}>Count its samples and bytes</button></p>}
       {told.answer && <Stored told={told.answer} />}
       <section class="card wide">
         <h2>Labels</h2>
-        {counted.error && <Failed error={counted.error} />}
+        {counted.error && <Failed error={counted.error} again={counted.again} />}
         {!found && counted.isLoading && <Loading what="Counting series…" />}
         {found && <p class="note">{format(found.series)} series</p>}
         <ul class="ranks">
@@ -229,7 +229,7 @@ function Reporters({ metric }: { metric: string }) {
   return (
     <section class="card wide">
       <h2>Last samples</h2>
-      {asked.error && <Failed error={asked.error} />}
+      {asked.error && <Failed error={asked.error} again={asked.again} />}
       {!found && asked.isLoading && <Loading what="Looking for last samples…" />}
       {found && (
         <p class="note">
@@ -262,7 +262,7 @@ function Reporters({ metric }: { metric: string }) {
 
 function Values({ metric, label }: { metric: string; label: string }) {
   const asked = useAsked(label, (signal) => catalogue("values", { metric, label, limit: VALUES_LISTED }, signal));
-  if (asked.error) return <Failed error={asked.error} />;
+  if (asked.error) return <Failed error={asked.error} again={asked.again} />;
   if (!asked.answer) return <Loading what="Listing…" />;
   return (
     <p class="values">

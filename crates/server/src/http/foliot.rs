@@ -90,7 +90,7 @@ impl Endpoint {
             (Self::Metric, _) => &["metric", "measurement"],
             (Self::Delete, _) => &["dry_run"],
             (Self::Saved, "DELETE") => &["name"],
-            (Self::Annotations, "GET") => &["start_ms", "end_ms"],
+            (Self::Annotations, "GET") => &["start_ms", "end_ms", "limit"],
             (Self::Annotations, "DELETE") => &["start_ms"],
             (Self::Import, _) => &[
                 "format",
