@@ -76,27 +76,41 @@ export function useLong(isBusy: boolean, afterMs = 600): boolean {
 
 export type Theme = "auto" | "light" | "dark";
 
-/** The colours that somebody chose, kept by the browser. */
-export function useTheme(): [Theme, (theme: Theme) => void] {
-  const kept = () => {
+/** What somebody chose, kept by the browser under a name; one that keeps nothing begins anew next time. */
+function useKept<T extends string>(name: string, usual: T): [T, (value: T) => void] {
+  const [value, setValue] = useState<T>(() => {
     try {
-      return (localStorage.getItem("foliot.theme") as Theme | null) ?? "auto";
+      return (localStorage.getItem(name) as T | null) ?? usual;
     } catch {
-      return "auto";
+      return usual;
+    }
+  });
+  const keep = (next: T) => {
+    setValue(next);
+    try {
+      localStorage.setItem(name, next);
+    } catch {
+      // It is chosen for now.
     }
   };
-  const [theme, setTheme] = useState<Theme>(kept);
+  return [value, keep];
+}
+
+/** The colours that somebody chose. */
+export function useTheme(): [Theme, (theme: Theme) => void] {
+  const [theme, setTheme] = useKept<Theme>("foliot.theme", "auto");
   useEffect(() => {
     if (theme === "auto") delete document.documentElement.dataset["theme"];
     else document.documentElement.dataset["theme"] = theme;
-    try {
-      localStorage.setItem("foliot.theme", theme);
-    } catch {
-      // A browser that keeps nothing shows its own colours next time.
-    }
     window.dispatchEvent(new Event("foliot-theme"));
   }, [theme]);
   return [theme, setTheme];
+}
+
+/** Whether this server's own metrics are left out of lists. */
+export function useHidesOwn(): [boolean, (hides: boolean) => void] {
+  const [kept, keep] = useKept<"yes" | "no">("foliot.hides-own", "yes");
+  return [kept === "yes", (hides) => keep(hides ? "yes" : "no")];
 }
 
 /** Rows that come at a time: they are put on the page within a frame. */

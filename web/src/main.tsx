@@ -4,6 +4,7 @@ import { render } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { Refusal, status } from "./api";
 import { type Theme, useAsked, useInSight, useTheme } from "./hooks";
+import { isTyped, useKeys } from "./keys";
 import { Dashboards } from "./pages/dashboards";
 import { Explore } from "./pages/explore";
 import { Home } from "./pages/home";
@@ -22,10 +23,6 @@ import "./style.css";
 const PAGES: [PageName, string][] = [
   ["home", "Home"], ["explore", "Explore"], ["metrics", "Metrics"], ["dashboards", "Dashboards"], ["monitoring", "Monitoring"], ["import", "Import"], ["operations", "Operations"], ["reports", "Benchmarks"],
 ];
-
-/** Whether a key is a letter of what somebody types; an editor's own field stands in its shadow. */
-const isTyped = (event: KeyboardEvent) =>
-  event.composedPath().some((at) => at instanceof HTMLElement && (at.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(at.tagName)));
 
 /** How often it is looked whether the server is there, and how often while its store is being opened. */
 const EVERY_MS = 10_000;
@@ -47,21 +44,17 @@ function Page() {
     window.addEventListener("hashchange", move);
     return () => window.removeEventListener("hashchange", move);
   }, []);
-  useEffect(() => {
-    const onKey = (event: KeyboardEvent) => {
-      if (event.ctrlKey || event.metaKey || event.altKey || isTyped(event)) return;
-      const page = PAGES[Number(event.key) - 1];
-      if (page) location.hash = `#/${page[0]}`;
-      if (event.key === "/") {
-        event.preventDefault();
-        // What is asked, where something is; else the first field.
-        const field = document.querySelector<HTMLElement>("main .row .metric input, main .row .cm-content, main .row textarea");
-        (field ?? document.querySelector<HTMLElement>("main input, main textarea"))?.focus();
-      }
-    };
-    window.addEventListener("keydown", onKey);
-    return () => window.removeEventListener("keydown", onKey);
-  }, []);
+  useKeys((event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || isTyped(event)) return;
+    const page = PAGES[Number(event.key) - 1];
+    if (page) location.hash = `#/${page[0]}`;
+    if (event.key === "/") {
+      event.preventDefault();
+      // What is asked, where something is; else the first field.
+      const field = document.querySelector<HTMLElement>("main .row .metric input, main .row .cm-content, main .row textarea");
+      (field ?? document.querySelector<HTMLElement>("main input, main textarea"))?.focus();
+    }
+  });
   const name = PAGES.find(([page]) => page === at.page)?.[1] ?? "";
   const host = asked.answer?.host;
   useInSight("header nav a[aria-current]", at.page);

@@ -1,6 +1,6 @@
 // Explore: several questions, each in its language, over one range.
 
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { type Note, Refusal, annotations, catalogue, databases } from "../api";
 import { type Outcomes, STEPS_MAX, asBody, askAll, drawn, isAsked } from "../asking";
 import { useAsked } from "../hooks";
@@ -14,11 +14,13 @@ import { Samples } from "../parts/samples";
 import { SaveMenu } from "../parts/saves";
 import { Copy, Empty, Failed, Loading, save } from "../parts/small";
 import { Toolbar, ViewBar } from "../parts/toolbar";
+import { unknownName } from "../advice";
 import { curl, javascript, link, python } from "../code";
-import { forget, keep, kept } from "../history";
-import { type Body, type Question, emptyForm, formOf, isPlainName, textOf } from "../question";
+import { type Walk, forget, keep, kept, walked } from "../history";
+import { useKeys } from "../keys";
+import { type Body, type Question, emptyForm, formOf, insteadOf, textOf } from "../question";
 import { csv, json } from "../series";
-import { type Explored, place, read, write } from "../state";
+import { type Explored, place, read, write, zoneOf } from "../state";
 import { durationText, span, step, timeText } from "../time";
 import { format } from "../units";
 
@@ -60,6 +62,15 @@ export function Explore({ params }: { params: URLSearchParams }) {
   useEffect(() => {
     if (found?.outcomes.some(({ answer }) => answer)) keep(address);
   }, [found]);
+  const walk = useRef<Walk | null>(null);
+  useKeys((event) => {
+    if (!event.ctrlKey || event.altKey || event.metaKey || !/^Arrow(Up|Down)$/.test(event.key) || event.target instanceof HTMLSelectElement) return;
+    event.preventDefault();
+    const next = walked(walk.current, address, event.key === "ArrowUp" ? 1 : -1, kept());
+    if (!next) return;
+    walk.current = next;
+    location.hash = next.addresses[next.at]!;
+  });
   const as = (write: (origin: string, database: string, body: Body) => string) => () => {
     const wanted = span(explored.range, Date.now(), explored.zone);
     if (!wanted) return "";
@@ -69,6 +80,7 @@ export function Explore({ params }: { params: URLSearchParams }) {
   return (
     <div class="explore">
       <Toolbar explored={explored} names={bases.answer?.databases.map(({ name }) => name) ?? []} set={set} isLoading={asked.isLoading} onRun={asked.again} onStop={asked.stop} />
+      {zoneOf(params) === null && <p class="caution" role="status">The address names the zone “{params.get("zone") ?? params.get("tz")}”, which this browser does not know. Times are in its own.</p>}
       <div class="rows">
         {explored.questions.slice(0, rows).map((question, index) => {
           const failed = found?.outcomes[index];
@@ -82,7 +94,7 @@ export function Explore({ params }: { params: URLSearchParams }) {
               {failed?.error && failed.question.text === question.text && (
                 <>
                   <Failed error={failed.error} text={question.text} {...(failed.error instanceof Refusal && failed.error.mayPass ? { again: asked.again } : {})} />
-                  <Nearest question={question} database={explored.database} onChoose={(next) => setQuestion(index, next)} />
+                  <Nearest question={question} error={failed.error} database={explored.database} onChoose={(next) => setQuestion(index, next)} />
                 </>
               )}
             </div>
@@ -95,7 +107,7 @@ export function Explore({ params }: { params: URLSearchParams }) {
         )}
         <p class="bar">
           <button type="button" onClick={() => { setRows(Math.max(rows, explored.questions.length + 1)); set({ questions: [...explored.questions, blank()] }); }}>+ query</button>
-          <Menu title="History">{(close) => <Asked onChoose={close} />}</Menu>
+          <Menu title="History" hotkey="h">{(close) => <Asked onChoose={close} />}</Menu>
           <SaveMenu address={address} isAsked={isAnyAsked} />
           <span class="grow" />
           <Copy text={() => location.href}>Copy link</Copy>
@@ -141,19 +153,27 @@ function Asked({ onChoose }: { onChoose: () => void }) {
   );
 }
 
-/** Metrics that a name which is none may have meant. */
-function Nearest({ question, database, onChoose }: { question: Question; database: string; onChoose: (question: Question) => void }) {
+interface NearestProps {
+  question: Question;
+  error: Error;
+  database: string;
+  onChoose: (question: Question) => void;
+}
+
+/** Names that one which is none may have meant. */
+function Nearest({ question, error, database, onChoose }: NearestProps) {
   const form = question.language === "opentsdb" ? formOf(question.text) : null;
-  const search = form?.metric.split(".").filter(Boolean).at(-1) ?? "";
-  const asked = useAsked(`${database} ${search}`, async (signal) => (
-    search ? (await catalogue("metrics", { db: database, search, limit: NEAREST_MAX }, signal)).names : []
+  const unknown = unknownName(error);
+  const instead = form && unknown ? insteadOf(form, unknown) : null;
+  const asked = useAsked(`${database} ${question.text} ${error.message}`, async (signal) => (
+    instead ? (await catalogue(instead.of, { db: database, limit: NEAREST_MAX, ...instead.about }, signal)).names : []
   ));
-  const names = (asked.answer ?? []).filter((name) => name !== form?.metric && isPlainName(name));
-  if (!form || !names.length) return null;
+  const names = (asked.answer ?? []).filter((name) => instead?.isPossible(name));
+  if (!instead || !names.length) return null;
   return (
     <p class="bar nearest">
-      Others with “{search}” in their names:
-      {names.map((name) => <button key={name} type="button" class="plain" onClick={() => onChoose({ ...question, text: textOf({ ...form, metric: name }) })}>{name}</button>)}
+      {instead.said}
+      {names.map((name) => <button key={name} type="button" class="plain" onClick={() => onChoose({ ...question, text: textOf(instead.form(name)) })}>{name}</button>)}
     </p>
   );
 }
@@ -212,7 +232,7 @@ function Result({ found, explored, set, onRun }: ResultProps) {
             onRange={({ start, end }) => set({ range: { start: String(start), end: String(end) } })}
             onCursor={(values, time) => setCursor(values && time !== null ? { values, time } : null)}
           />
-          <Notes notes={notes} database={explored.database} span={found.span} zone={explored.zone} onChange={() => { noted.again(); onRun(); }} />
+          <Notes notes={notes} isWhole={noted.answer?.is_whole ?? true} database={explored.database} span={found.span} zone={explored.zone} onChange={() => { noted.again(); onRun(); }} />
           <Legend lines={lines} unit={unit} zone={explored.zone} cursor={cursor} onToggle={toggle} onFocus={setFocus} />
         </>
       )}

@@ -3,15 +3,16 @@
 import { useRef, useState } from "preact/hooks";
 import { Refusal, type Status, catalogue, query, status } from "../api";
 import { CLIENTS } from "../clients";
-import { useAsked } from "../hooks";
+import { useAsked, useHidesOwn } from "../hooks";
 import { Chart, type Line } from "../parts/chart";
 import { Machine } from "../parts/machine";
+import { HideOwn, OWN } from "../parts/own";
 import { Copy, Failed, Loading, Meter, Tile } from "../parts/small";
 import { about, bodyOf, isRate } from "../question";
 import { numbers, sharedLabels, title } from "../series";
 import { spanText } from "../time";
 import { format, unitOf } from "../units";
-import { exploring } from "./metrics";
+import { exploring } from "../state";
 
 const EVERY_MS = 2000;
 
@@ -31,10 +32,12 @@ const isForOperators = (error: Error) => error instanceof Refusal && error.statu
 export function Home() {
   const asked = useAsked("status", () => status(), EVERY_MS);
   const newest = useAsked("newest", (signal) => catalogue("newest", { limit: 200 }, signal), EVERY_MS);
+  const [hidesOwn, setHidesOwn] = useHidesOwn();
   const rates = useRates(asked.answer);
   const now = asked.answer;
   const names = newest.answer?.names ?? [];
   const foreign = names.filter((name) => !isOwn(name));
+  const listed = hidesOwn ? names.filter((name) => !name.startsWith(OWN)) : names;
   // Who has nothing yet, but for what this machine measures of itself, is shown how to begin.
   const isNew = useRef<boolean | null>(null);
   if (isNew.current === null && newest.answer) isNew.current = foreign.length === 0;
@@ -59,10 +62,11 @@ export function Home() {
         <section class="card">
           <div class="head"><h2>Newest metrics</h2><a href="#/metrics">all</a></div>
           {newest.error && <Failed error={newest.error} again={newest.again} />}
-          {newest.answer && !names.length && <p class="note">None yet.</p>}
+          {newest.answer && !listed.length && <p class="note">None yet{names.length > 0 && " but this server's own"}.</p>}
           <ul class="newest">
-            {(foreign.length ? foreign : names).slice(0, NEWEST_LISTED).map((name) => <li key={name}><a href={exploring(name)}>{name}</a></li>)}
+            {(hidesOwn && foreign.length ? foreign : listed).slice(0, NEWEST_LISTED).map((name) => <li key={name}><a href={exploring(name)}>{name}</a></li>)}
           </ul>
+          <HideOwn isHidden={hidesOwn} onChange={setHidesOwn} />
         </section>
       </div>
       {now?.collects_host && <Machine database="" host={now.host} />}

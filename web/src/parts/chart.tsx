@@ -118,7 +118,7 @@ function options(props: Props, width: number, handlers: { current: Props }): uPl
   const lineWidth = isDense ? 1 : 1.6;
   return {
     width, height: props.height, ms: 1, pxAlign: 0, padding: [10, 22, 0, 0],
-    tzDate: (at) => (props.zone === "utc" ? uPlot.tzDate(new Date(at), "Etc/UTC") : new Date(at)),
+    tzDate: (at) => (props.zone === "local" ? new Date(at) : uPlot.tzDate(new Date(at), props.zone === "utc" ? "Etc/UTC" : props.zone)),
     legend: { show: false },
     focus: { alpha: 0.25 },
     cursor: {
