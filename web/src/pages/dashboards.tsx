@@ -57,7 +57,7 @@ function All({ all, onChange }: { all: Saved[]; onChange: () => void }) {
       <section class="card">
         <div class="head"><h2>Dashboards</h2><NewBoard taken={taken} queries={queries} onDone={onChange} /></div>
         {!boards.length && <p class="note">None yet.</p>}
-        <ul class="list">{boards.map((one) => <Entry key={one.name} one={one} href={dashboardAddress(one.name)} detail={`${one.panels?.length} panels: ${(one.panels ?? []).map(({ title }) => title).join(", ")}`} onChange={onChange} />)}</ul>
+        <ul class="list">{boards.map((one) => <Entry key={one.name} one={one} href={dashboardAddress(one.name)} detail={`${one.panels?.length} ${one.panels?.length === 1 ? "panel" : "panels"}: ${(one.panels ?? []).map(({ title }) => title).join(", ")}`} onChange={onChange} />)}</ul>
       </section>
       <section class="card">
         <h2>Saved questions</h2>

@@ -4,5 +4,5 @@
 export const OWN = "foliot.";
 
 export function HideOwn({ isHidden, onChange }: { isHidden: boolean; onChange: (isHidden: boolean) => void }) {
-  return <label class="check note"><input type="checkbox" checked={isHidden} onChange={(event) => onChange(event.currentTarget.checked)} />hide own metrics, <code>{OWN}*</code></label>;
+  return <label class="check note"><input type="checkbox" checked={isHidden} onChange={(event) => onChange(event.currentTarget.checked)} />hide own metrics,&nbsp;<code>{OWN}*</code></label>;
 }
