@@ -548,7 +548,7 @@ fn yes_or_no(text: &str) -> Option<bool> {
     match &*text.to_ascii_lowercase() {
         "" | "true" | "1" | "yes" => Some(true),
         "false" => Some(false),
-        // In a program that counts, 0 is the first of something; it must not delete.
+        // Also a 0, which was a wish for a preview once: who meant no says `false`.
         _ => None,
     }
 }
