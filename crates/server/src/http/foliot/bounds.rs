@@ -52,7 +52,7 @@ fn string_length(text: &str, quote: char) -> usize {
 
 fn word_length(text: &str) -> usize {
     let is_word = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
-    text.find(|letter| !is_word(letter)).unwrap_or(text.len())
+    text.find(|letter: char| !is_word(letter)).unwrap_or(text.len())
 }
 
 #[cfg(test)]
