@@ -86,7 +86,7 @@ fn methods_that_nobody_serves_are_refused_with_those_that_are() {
         ("/", "GET"),
         ("/api/query?start=1h-ago&m=sum:x", "GET, POST, DELETE"),
         ("/api/put", "POST"),
-        ("/api/aggregators", "GET, POST"),
+        ("/api/aggregators", "GET"),
         ("/write?db=x", "POST"),
         ("/prometheus/api/v1/query?query=up", "GET, POST"),
         ("/api/foliot/v1/status", "GET"),
