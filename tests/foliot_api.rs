@@ -376,6 +376,33 @@ fn cardinality_counts_series_and_values() {
         let path = format!("{ROOT}/cardinality?{bad}");
         described("GET", &path, &server.get(&path), 400);
     }
+    // Of one label, or of one pair, it tells the metrics that have it.
+    let of = |params: &str| {
+        let counted = get(&server, &format!("cardinality?{params}"));
+        (counted["series"].clone(), counted["metrics"].clone(), counted["labels"].clone())
+    };
+    let all = get(&server, "cardinality?limit=1000");
+    for label in all["labels"].as_array().unwrap() {
+        let name = label["name"].as_str().unwrap();
+        assert_eq!(of(&format!("label={name}")).0, label["series"], "{label}");
+    }
+    let pair = &all["pairs"][0];
+    let (name, value) = (pair["name"].as_str().unwrap(), pair["value"].as_str().unwrap());
+    let (series, metrics, labels) = of(&format!("label={name}&value={value}"));
+    assert_eq!(series, pair["series"]);
+    let sum: u64 =
+        metrics.as_array().unwrap().iter().map(|one| one["series"].as_u64().unwrap()).sum();
+    assert_eq!(series, sum, "{metrics}");
+    let own = labels.as_array().unwrap().iter().find(|one| one["name"] == name).unwrap();
+    assert_eq!(own["values"], 1);
+    let listed = get(&server, &format!("series?label={name}&value={value}&limit=10000"));
+    assert_eq!(listed["total"], series);
+    let has = |one: &Value| one["labels"][name] == value;
+    assert!(listed["series"].as_array().unwrap().iter().all(has), "{listed}");
+    assert_eq!(of("label=nosuch").0, 0);
+    for bad in ["cardinality?value=a", "series?value=a", "series"] {
+        assert_eq!(server.get(&format!("{ROOT}/{bad}")).status, 400, "{bad}");
+    }
     let counted = get(&server, "cardinality?metric=mem.v");
     assert_eq!(counted["labels"], json!([label("dc", 3, 3)]));
     server.stop();

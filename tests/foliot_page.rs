@@ -140,6 +140,29 @@ fn notes_are_those_of_opentsdb() {
     }
     let until = format!("start_ms={}&end_ms={}", at + 1_501, at + 9_000);
     assert_eq!(column(&listed(&until), "text"), [] as [&str; 0]);
+    // Of more than are wanted those are listed that begin last.
+    let two = get(&server, "annotations?limit=2");
+    assert_eq!(
+        (column(&two["annotations"], "text"), &two["is_whole"]),
+        (vec!["deploy".into(), "<i>".into()], &json!(false))
+    );
+    assert_eq!(get(&server, "annotations?limit=3")["is_whole"], true);
+    for bad in ["limit=0", "limit=10001", "limit=x", "start_ms=x", "start_ms=-1"] {
+        let answer = server.get(&format!("/api/foliot/v1/annotations?{bad}"));
+        assert_eq!(answer.status, 400, "{bad}: {}", answer.text());
+    }
+    // A text that looks like a note's own words is none.
+    let sly = json!({"start_ms": at - 90_000, "end_ms": at + 5_000, "text": "\"endTime\":0,", "details": ""});
+    post(&server, "annotations", &sly, 200);
+    assert_eq!(column(&listed(&narrow), "end_ms"), [json!(at + 5_000), json!(at + 1500)]);
+    delete(&server, &format!("annotations?start_ms={}", at - 90_000), 200);
+    // A note of one series is none about everything.
+    let own = format!(
+        "{{\"startTime\":{},\"tsuid\":\"000001000001000001\",\"description\":\"own\"}}",
+        at + 100
+    );
+    assert_eq!(server.post("/api/annotation", &own).status, 200);
+    assert_eq!(column(&listed(&narrow), "text"), ["deploy"]);
     // To look at the head of an answer changes nothing.
     let head = format!("/api/foliot/v1/annotations?start_ms={at}&end_ms={}", at + 900_000);
     assert_eq!(server.request("HEAD", &head, &[], b"").status, 200);
@@ -218,6 +241,11 @@ fn an_import_is_looked_at_before_it_is_stored() {
         import(&server, bad, lines, 400);
     }
     import(&server, "format=influx&db=none&dry_run=true", lines, 404);
+    for odd in ["banana", "0", "2", "no"] {
+        let refused = import(&server, &format!("format=influx&dry_run={odd}"), lines, 400);
+        let said = refused["error"]["message"].as_str().unwrap();
+        assert!(said.starts_with("dry_run in the URL: must be true or false"), "{odd}: {said}");
+    }
     server.stop();
 }
 

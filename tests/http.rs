@@ -79,6 +79,30 @@ fn routes_answer_in_their_own_dialect() {
 }
 
 #[test]
+fn methods_that_nobody_serves_are_refused_with_those_that_are() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    for (path, allowed) in [
+        ("/", "GET"),
+        ("/api/query?start=1h-ago&m=sum:x", "GET, POST, DELETE"),
+        ("/api/put", "POST"),
+        ("/api/aggregators", "GET"),
+        ("/write?db=x", "POST"),
+        ("/prometheus/api/v1/query?query=up", "GET, POST"),
+        ("/api/foliot/v1/status", "GET"),
+        ("/api/foliot/v1/annotations", "GET, POST, DELETE"),
+    ] {
+        for method in ["TRACE", "FOO", "PATCH"] {
+            let answer = server.request(method, path, &[], b"");
+            let told = (answer.status, answer.header("allow"));
+            assert_eq!(told, (405, allowed), "{method} {path}: {}", answer.text());
+        }
+    }
+    assert_eq!(server.request("TRACE", "/nosuch", &[], b"").status, 404);
+    server.stop();
+}
+
+#[test]
 fn bodies_arrive_plain_chunked_or_compressed() {
     let dir = Scratch::new();
     let server = Server::start(dir.path(), &[]);

@@ -147,6 +147,15 @@ fn requests_that_delete_tell_what_they_would() {
     let path = format!("{query}{{h=a}}&m=sum:o&delete=true&dry_run=true");
     assert_eq!(told(server.get(&path)), (2, 4));
     assert_eq!(server.request("DELETE", query, &[], b"").status, 400, "it is not allowed");
+    for odd in ["dry_run=banana", "dry_run=0", "preview=no", "dry_run=true,false"] {
+        let refused = server.post(&format!("/api/v2/delete?bucket=d&{odd}"), body);
+        let (status, said) = (refused.status, refused.text());
+        let name = odd.split('=').next().unwrap();
+        assert!(status == 400 && said.contains(&format!("{name} in the URL: must be")), "{said}");
+    }
+    let odd = body.replace('{', "{\"dry_run\":\"banana\",");
+    let refused = server.post("/api/v2/delete?bucket=d", &odd);
+    assert!(refused.text().contains("dry_run in the body: must be"), "{}", refused.text());
     assert_eq!(audit(&dir), [] as [Value; 0], "nothing has gone");
     assert_eq!(server.post("/api/v2/delete?bucket=d&dry_run=false", body).status, 204);
     assert_eq!(audit(&dir).len(), 1);

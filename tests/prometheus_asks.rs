@@ -388,9 +388,11 @@ fn what_a_prometheus_without_targets_tells_is_told() {
     assert_eq!(own("POST", "/api/v1/admin/tsdb/clean_tombstones", ""), (204, String::new()));
     let (status, text) = own("POST", "/-/reload", "");
     assert!(status == 500 && text.contains("names no file"), "{text}");
-    let answer = server.get("/prometheus/graph?g0.expr=up&g0.tab=1");
-    let address = "/#/explore?start=1h-ago&view=table&p=up";
-    assert_eq!((answer.status, answer.header("location")), (302, address));
+    for graph in ["/prometheus/graph", "/graph"] {
+        let answer = server.get(&format!("{graph}?g0.expr=up&g0.tab=1"));
+        let address = "/#/explore?start=1h-ago&view=table&p=up";
+        assert_eq!((answer.status, answer.header("location")), (302, address), "{graph}");
+    }
     for (path, status) in [
         ("/prometheus", 302),
         ("/prometheus/", 302),

@@ -43,5 +43,5 @@ groups:
 END
 start_foliot --set agent.host=true --set agent.interval=1s --limits-query-seconds 600 --prometheus-config "$work/prometheus.yml"
 FOLIOT="http://127.0.0.1:$port" TARGETS="$work/targets.json" MONITORED="$work/monitored.yml" CONFIG="$work/prometheus.yml" \
-    FOLIOT_PID="$foliot_pid" BINARY="$foliot" DATA="$work/data" timeout 500 node --test --test-reporter=spec browser/page.test.mjs
+    FOLIOT_PID="$foliot_pid" BINARY="$foliot" DATA="$work/data" timeout 900 node --test --test-concurrency=1 --test-reporter=spec browser/page.test.mjs browser/explore.test.mjs
 pass 'chromium shows and does what it should'

@@ -1,9 +1,9 @@
-// Pictures of every page for docs/images: node browser/pictures.mjs ADDRESS FOLDER [REPORT.json]
+// Pictures of every page for docs/images: node browser/pictures.mjs ADDRESS FOLDER [REPORT.json [PAGE,…]]
 // The server is one that collects its host, obeys a prometheus.config with rules and a target that is
 // down, and holds the demonstration of browser/demo.mjs.
 import { chromium } from "playwright-core";
 
-const [address, folder, report] = process.argv.slice(2);
+const [address, folder, report, only] = process.argv.slice(2);
 
 const PAGES = {
   home: "#/home",
@@ -77,6 +77,7 @@ for (const [look, options] of Object.entries(LOOKS)) {
   page.on("console", (message) => message.type() === "error" && console.log(`${look}: ${message.text()}`));
   page.on("pageerror", (error) => console.log(`${look}: ${error.stack}`));
   for (const [name, hash] of Object.entries(PAGES)) {
+    if (only && !only.split(",").includes(name)) continue;
     await page.goto("about:blank");
     await page.goto(`${address}/${hash}`);
     await DOES[name]?.(page);

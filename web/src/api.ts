@@ -1,5 +1,6 @@
 // Foliot's API, see docs/api.md. The page speaks nothing else.
 
+import { parsed } from "./parsing";
 import type { Body } from "./question";
 import type { Maker, Series } from "./series";
 
@@ -23,13 +24,21 @@ export class Refusal extends Error {
     super(message);
   }
 
-  /** Whether nobody was there to answer: that may pass. */
+  /** Whether nobody was there to answer. */
   get isSilence(): boolean {
     return this.status === 0;
   }
+
+  /** Whether the same question may be answered a while later. */
+  get mayPass(): boolean {
+    return this.isSilence || this.status === 408 || this.status === 429 || this.status >= 500;
+  }
 }
 
-async function ask<T>(path: string, params: Record<string, string | number>, init: RequestInit = {}): Promise<T> {
+const NOT_FOLIOT = "What answers here is not Foliot, or its answer broke off. Is there a proxy in between, or a page to log in at?";
+
+/** Asks. The answer is an object that has a member of this name, unless it is a stranger's. */
+async function ask<T>(path: string, member: keyof T | null, params: Record<string, string | number>, init: RequestInit = {}): Promise<T> {
   const given = Object.entries(params).filter(([, value]) => value !== "");
   const query = new URLSearchParams(given.map(([name, value]) => [name, String(value)]));
   let answer: Response;
@@ -43,18 +52,24 @@ async function ask<T>(path: string, params: Record<string, string | number>, ini
   }
   let body: unknown = null;
   try {
-    body = JSON.parse(text);
+    body = await parsed(text, init.signal);
   } catch {
+    init.signal?.throwIfAborted();
     // What is no JSON is somebody else's answer, or a sentence.
   }
-  if (body === null || typeof body !== "object") {
-    // All that Foliot answers is an object; what only stands in its way may go away.
-    if (answer.ok) throw new Refusal(0, "What answers here is not Foliot, or its answer broke off. Is there a proxy in between, or a page to log in at?", null);
-    if (answer.status >= 502 && answer.status <= 504) throw new Refusal(0, `What stands between this page and Foliot answers ${answer.status}${answer.statusText ? `, ${answer.statusText}` : ""}. Is the server running?`, null);
+  const isObject = body !== null && typeof body === "object" && !Array.isArray(body);
+  if (answer.ok) {
+    if (!isObject || (member !== null && !(member in (body as object)))) throw new Refusal(0, NOT_FOLIOT, null);
+    return body as T;
   }
-  if (answer.ok) return body as T;
-  const { error, opening } = (body ?? {}) as { error?: { message?: string; position?: Position }; opening?: Opening };
-  throw new Refusal(answer.status, error?.message ?? (text.trim() || answer.statusText), error?.position ?? null, opening ?? null);
+  // What only stands in the way of all that Foliot answers may go away.
+  if (!isObject && answer.status >= 502 && answer.status <= 504) {
+    throw new Refusal(0, `What stands between this page and Foliot answers ${answer.status}${answer.statusText ? `, ${answer.statusText}` : ""}. Is the server running?`, null);
+  }
+  const { error, opening } = (isObject ? body : {}) as { error?: unknown; opening?: Opening };
+  const told = typeof error === "object" && error !== null ? error as { message?: unknown; position?: Position } : {};
+  const message = typeof told.message === "string" ? told.message : isObject ? `${NOT_FOLIOT} It says ${answer.status}: ${text.slice(0, 200)}` : text.trim() || `${answer.status} ${answer.statusText}`;
+  throw new Refusal(answer.status, message, told.position ?? null, opening ?? null);
 }
 
 /** What a step took, with all that stands in it. */
@@ -79,7 +94,7 @@ export interface Answer {
 }
 
 export const query = (database: string, body: Body, signal?: AbortSignal) =>
-  ask<Answer>("query", { db: database }, { method: "POST", body: JSON.stringify(body), signal: signal ?? null });
+  ask<Answer>("query", "series", { db: database }, { method: "POST", body: JSON.stringify(body), signal: signal ?? null });
 
 /** What is known of a metric. */
 export interface Help {
@@ -96,13 +111,13 @@ export interface Names {
 }
 
 export const catalogue = (of: string, params: Record<string, string | number>, signal?: AbortSignal) =>
-  ask<Names>("catalogue", { of, ...params }, { signal: signal ?? null });
+  ask<Names>("catalogue", "names", { of, ...params }, { signal: signal ?? null });
 
 export const fields = (measurement: string, params: Record<string, string | number>, signal?: AbortSignal) =>
-  ask<{ fields: { name: string; kind: string }[] }>("catalogue", { of: "fields", measurement, ...params }, { signal: signal ?? null });
+  ask<{ fields: { name: string; kind: string }[] }>("catalogue", "fields", { of: "fields", measurement, ...params }, { signal: signal ?? null });
 
 export const databases = () =>
-  ask<{ databases: { name: string }[] }>("catalogue", { of: "databases" });
+  ask<{ databases: { name: string }[] }>("catalogue", "databases", { of: "databases" });
 
 export interface Cardinality {
   series: number;
@@ -114,7 +129,7 @@ export interface Cardinality {
 }
 
 export const cardinality = (params: Record<string, string | number>, signal?: AbortSignal) =>
-  ask<Cardinality>("cardinality", params, { signal: signal ?? null });
+  ask<Cardinality>("cardinality", "metrics", params, { signal: signal ?? null });
 
 export interface Reporter {
   metric: string;
@@ -125,7 +140,7 @@ export interface Reporter {
 
 /** Series with their last samples, which have been quiet longest first. */
 export const reporters = (params: Record<string, string | number>, signal?: AbortSignal) =>
-  ask<{ series: Reporter[]; total: number; is_whole: boolean }>("series", params, { signal: signal ?? null });
+  ask<{ series: Reporter[]; total: number; is_whole: boolean }>("series", "series", params, { signal: signal ?? null });
 
 export interface Facts {
   series: number;
@@ -144,7 +159,7 @@ export interface Facts {
 
 /** What is stored of a metric. */
 export const facts = (params: Record<string, string | number>, signal?: AbortSignal) =>
-  ask<Facts>("metric", params, { signal: signal ?? null });
+  ask<Facts>("metric", "samples", params, { signal: signal ?? null });
 
 export interface Doomed {
   metric: string;
@@ -161,7 +176,7 @@ export interface Taken {
 
 /** Takes samples away, or tells what would go. */
 export const take = (database: string, doomed: Doomed, isPreview: boolean, signal: AbortSignal) =>
-  ask<Taken>("delete", { db: database }, { method: "POST", body: JSON.stringify({ ...doomed, is_preview: isPreview }), signal });
+  ask<Taken>("delete", "samples", { db: database }, { method: "POST", body: JSON.stringify({ ...doomed, is_preview: isPreview }), signal });
 
 export interface Ingest {
   bytes?: number;
@@ -200,7 +215,7 @@ export interface Status {
 /** A server that takes longer to say how it is does not answer. */
 const STATUS_MS = 8000;
 
-export const status = () => ask<Status>("status", {}, { signal: AbortSignal.timeout(STATUS_MS) });
+export const status = () => ask<Status>("status", "version", {}, { signal: AbortSignal.timeout(STATUS_MS) });
 
 export interface Running {
   id: number;
@@ -213,10 +228,10 @@ export interface Running {
   is_cancelled: boolean;
 }
 
-export const queries = () => ask<{ queries: Running[] }>("queries", {});
+export const queries = () => ask<{ queries: Running[] }>("queries", "queries", {});
 
 export const cancel = (id: number) =>
-  ask<{ cancelled: number }>("queries/cancel", {}, { method: "POST", body: JSON.stringify({ id }) });
+  ask<{ cancelled: number }>("queries/cancel", "cancelled", {}, { method: "POST", body: JSON.stringify({ id }) });
 
 export interface Job {
   id: number | null;
@@ -233,10 +248,10 @@ export interface Job {
 }
 
 /** Work that takes long and is no question; what ended stands last. */
-export const jobs = () => ask<{ jobs: Job[] }>("jobs", {});
+export const jobs = () => ask<{ jobs: Job[] }>("jobs", "jobs", {});
 
 export const cancelJob = (id: number) =>
-  ask<{ cancelled: number }>("jobs/cancel", {}, { method: "POST", body: JSON.stringify({ id }) });
+  ask<{ cancelled: number }>("jobs/cancel", "cancelled", {}, { method: "POST", body: JSON.stringify({ id }) });
 
 export interface Backup {
   to: string;
@@ -253,7 +268,7 @@ export interface Backup {
 }
 
 /** The last backups, newest first. */
-export const backups = () => ask<{ backups: Backup[]; data_dir: string }>("backups", {});
+export const backups = () => ask<{ backups: Backup[]; data_dir: string }>("backups", "backups", {});
 
 export interface Cost {
   text: string;
@@ -267,7 +282,7 @@ export interface Cost {
   ended_ms: number;
 }
 
-export const costs = () => ask<{ costs: Cost[] }>("queries/costs", {});
+export const costs = () => ask<{ costs: Cost[] }>("queries/costs", "costs", {});
 
 export interface Moment {
   at_ms: number;
@@ -279,7 +294,7 @@ export interface Moment {
 }
 
 /** The last day, a moment each minute. */
-export const pastDay = () => ask<{ moments: Moment[] }>("history", {});
+export const pastDay = () => ask<{ moments: Moment[] }>("history", "moments", {});
 
 export interface Sender {
   protocol: string;
@@ -294,7 +309,7 @@ export interface Sender {
 }
 
 export const senders = (params: Record<string, string | number>, signal?: AbortSignal) =>
-  ask<{ senders: Sender[]; total: number; is_whole: boolean }>("senders", params, { signal: signal ?? null });
+  ask<{ senders: Sender[]; total: number; is_whole: boolean }>("senders", "senders", params, { signal: signal ?? null });
 
 /** The file of Prometheus' that is obeyed, if there is one. */
 export interface Configured {
@@ -322,7 +337,7 @@ export interface ScrapeTarget {
 }
 
 export const targets = (params: Record<string, string | number>, signal?: AbortSignal) =>
-  ask<{ config: Configured; jobs: { name: string; targets: Record<TargetState, number> }[]; targets: ScrapeTarget[]; is_whole: boolean }>("targets", params, { signal: signal ?? null });
+  ask<{ config: Configured; jobs: { name: string; targets: Record<TargetState, number> }[]; targets: ScrapeTarget[]; is_whole: boolean }>("targets", "targets", params, { signal: signal ?? null });
 
 export interface Rule {
   name: string;
@@ -344,7 +359,7 @@ export interface RuleGroup {
   rules: Rule[];
 }
 
-export const rules = (signal?: AbortSignal) => ask<{ config: Configured; groups: RuleGroup[] }>("rules", {}, { signal: signal ?? null });
+export const rules = (signal?: AbortSignal) => ask<{ config: Configured; groups: RuleGroup[] }>("rules", "groups", {}, { signal: signal ?? null });
 
 export interface Alert {
   rule: string;
@@ -360,7 +375,7 @@ export interface Alert {
 }
 
 export const alerts = (signal?: AbortSignal) =>
-  ask<{ config: Configured; alerts: Alert[]; alertmanagers: string[]; is_whole: boolean }>("alerts", {}, { signal: signal ?? null });
+  ask<{ config: Configured; alerts: Alert[]; alertmanagers: string[]; is_whole: boolean }>("alerts", "alerts", {}, { signal: signal ?? null });
 
 export interface Setting {
   name: string;
@@ -370,12 +385,12 @@ export interface Setting {
   help: string;
 }
 
-export const settings = () => ask<{ settings: Setting[] }>("settings", {});
+export const settings = () => ask<{ settings: Setting[] }>("settings", "settings", {});
 
 export type Level = "error" | "warn" | "info" | "debug" | "trace";
 
 export const logs = (limit: number) =>
-  ask<{ lines: { at_ms: number; level: Level; target: string; message: string }[] }>("logs", { limit });
+  ask<{ lines: { at_ms: number; level: Level; target: string; message: string }[] }>("logs", "lines", { limit });
 
 export interface Retention {
   keeps: string;
@@ -384,7 +399,7 @@ export interface Retention {
   databases: { name: string; policies: { name: string; is_default: boolean; keeps: string }[] }[];
 }
 
-export const retention = () => ask<Retention>("retention", {});
+export const retention = () => ask<Retention>("retention", "databases", {});
 
 export interface Tried {
   rule: string | null;
@@ -400,7 +415,7 @@ export interface Tried {
 
 /** By which rule a series is kept, and what of it would go. */
 export const tryRetention = (database: string, body: { measurement: string; labels: Record<string, string>; rules?: string }) =>
-  ask<Tried>("retention/test", { db: database }, { method: "POST", body: JSON.stringify(body) });
+  ask<Tried>("retention/test", "keeps", { db: database }, { method: "POST", body: JSON.stringify(body) });
 
 export interface Panel {
   title: string;
@@ -416,13 +431,13 @@ export interface Saved {
   changed_ms: number;
 }
 
-export const saved = (signal?: AbortSignal) => ask<{ saved: Saved[] }>("saved", {}, { signal: signal ?? null });
+export const saved = (signal?: AbortSignal) => ask<{ saved: Saved[] }>("saved", "saved", {}, { signal: signal ?? null });
 
 /** `was_changed_ms` is when what is replaced was changed: where that is no longer so, nothing is saved. */
 export const keepSaved = (what: { name: string; address: string } | { name: string; panels: Panel[]; was_changed_ms?: number }) =>
-  ask<Saved>("saved", {}, { method: "POST", body: JSON.stringify(what) });
+  ask<Saved>("saved", "name", {}, { method: "POST", body: JSON.stringify(what) });
 
-export const forgetSaved = (name: string) => ask<unknown>("saved", { name }, { method: "DELETE" });
+export const forgetSaved = (name: string) => ask<unknown>("saved", null, { name }, { method: "DELETE" });
 
 export interface Note {
   start_ms: number;
@@ -431,15 +446,18 @@ export interface Note {
   details: string;
 }
 
-/** Notes of a range; they are OpenTSDB's, which knows no time before 1970. */
+/** Notes that are drawn: more would hide what they are about. */
+const NOTES_MAX = 200;
+
+/** Notes of a range, those that begin last; they are OpenTSDB's, which knows no time before 1970. */
 export const annotations = (database: string, start: number, end: number, signal?: AbortSignal) =>
-  ask<{ annotations: Note[] }>("annotations", { db: database, start_ms: Math.max(0, Math.floor(start)), end_ms: Math.max(0, Math.ceil(end)) }, { signal: signal ?? null });
+  ask<{ annotations: Note[]; is_whole: boolean }>("annotations", "annotations", { db: database, limit: NOTES_MAX, start_ms: Math.max(0, Math.floor(start)), end_ms: Math.max(0, Math.ceil(end)) }, { signal: signal ?? null });
 
 export const annotate = (database: string, note: { start_ms: number; end_ms?: number; text: string }) =>
-  ask<Note>("annotations", { db: database }, { method: "POST", body: JSON.stringify(note) });
+  ask<Note>("annotations", "start_ms", { db: database }, { method: "POST", body: JSON.stringify(note) });
 
 export const forgetNote = (database: string, start_ms: number) =>
-  ask<unknown>("annotations", { db: database, start_ms }, { method: "DELETE" });
+  ask<unknown>("annotations", null, { db: database, start_ms }, { method: "DELETE" });
 
 export interface Imported {
   /** The number of the job that a piece of a file belongs to. */
@@ -453,4 +471,4 @@ export interface Imported {
 
 /** Stores lines, or only looks at them. */
 export const bring = (params: Record<string, string | number>, lines: string | Blob, signal?: AbortSignal) =>
-  ask<Imported>("import", params, { method: "POST", body: lines, signal: signal ?? null });
+  ask<Imported>("import", "rows", params, { method: "POST", body: lines, signal: signal ?? null });

@@ -7,9 +7,13 @@ import type { Explored } from "./state";
 import { type Span, span, step } from "./time";
 import { type Unit, unitOf } from "./units";
 import { LINES_MAX, type Line } from "./parts/chart";
+import { mapped, pause, pooled } from "./slices";
 
 /** Steps that a range is cut into: about one for each three pixels of a wide graph. */
 export const STEPS_MAX = 400;
+
+/** Questions that are asked at a time; browsers have no more connections to one server. */
+const ASKED_AT_ONCE = 6;
 
 export const isAsked = (question: Question) =>
   !question.isHidden && question.text.trim() !== "" && (question.language !== "opentsdb" || formOf(question.text)?.metric !== "");
@@ -32,13 +36,17 @@ export const asBody = (question: Question, view: Explored["view"], wanted: Span,
   (view === "samples" ? { ...bodyOf(raw(question), wanted, stepMs), unit: "ns", makers: true } : bodyOf(question, wanted, stepMs));
 
 /** Times in nanoseconds come as texts; beside them, milliseconds are kept as everywhere. */
-function toMillis(answer: Answer): Answer {
-  const series = answer.series.map((one) => {
-    if (typeof one.times[0] !== "string") return one;
-    const nanos = one.times as unknown as string[];
-    return { ...one, nanos, times: nanos.map((text) => Math.floor(Number(text.slice(0, -3)) / 1000)) };
-  });
-  return { ...answer, series };
+function toMillis(one: Series): Series {
+  if (typeof one.times[0] !== "string") return one;
+  const nanos = one.times as unknown as string[];
+  return { ...one, nanos, times: nanos.map((text) => Math.floor(Number(text.slice(0, -3)) / 1000)) };
+}
+
+async function answered(database: string, body: Body, signal: AbortSignal): Promise<Answer> {
+  const answer = await query(database, body, signal);
+  // What is made of it follows in tasks of its own.
+  await pause();
+  return { ...answer, series: await mapped(answer.series, toMillis, signal) };
 }
 
 export async function askAll(explored: Explored, signal: AbortSignal, steps = STEPS_MAX): Promise<Outcomes> {
@@ -46,20 +54,19 @@ export async function askAll(explored: Explored, signal: AbortSignal, steps = ST
   if (!wanted) throw new Error("The range makes no sense: the beginning must be a time before the end, as 1h-ago or 2026/03/01-08:00, and neither before 1678 nor after 2262.");
   const stepMs = step(wanted.end - wanted.start, steps);
   const began = performance.now();
-  const outcomes = await Promise.all(explored.questions.map(async (question): Promise<Outcome> => {
+  const outcomes = await pooled(explored.questions, ASKED_AT_ONCE, async (question): Promise<Outcome> => {
     if (!isAsked(question)) return { question, answer: null, error: null };
     try {
       const body = asBody(question, explored.view, wanted, stepMs);
-      return { question, answer: toMillis(await query(explored.database, body, signal)), error: null };
+      return { question, answer: await answered(explored.database, body, signal), error: null };
     } catch (error) {
       // Where nobody answers it is not this question's fault.
       if (signal.aborted || (error instanceof Refusal && error.isSilence)) throw error;
       return { question, answer: null, error: error as Error };
     }
-  }));
+  });
   return { span: wanted, stepMs, outcomes, tookMs: performance.now() - began };
 }
-
 
 export interface Drawn {
   lines: Line[];
@@ -71,11 +78,7 @@ export interface Drawn {
 export function drawn(outcomes: Outcome[], top: number): Drawn {
   const rates = new Map(outcomes.flatMap(({ answer, question }) => (answer?.series ?? []).map((series) => [series, question] as const)));
   const all = greatest([...rates.keys()], top);
-  const units = new Set(all.map((series) => {
-    const question = rates.get(series)!;
-    // What PromQL computes has no name, but its text has one.
-    return isShare(question) ? "plain" : unitOf(series.name ? `${series.name} ${series.field}` : question.text, isRate(question));
-  }));
+  const units = unitsOf(all, rates);
   const shared = sharedLabels(all);
   const seen = new Map<string, number>();
   const lines = all.slice(0, LINES_MAX).map((series): Line => {
@@ -86,4 +89,18 @@ export function drawn(outcomes: Outcome[], top: number): Drawn {
     return { title: count > 1 ? `${name} (${count})` : name, times: series.times, values: numbers(series) };
   });
   return { lines, unit: units.size === 1 ? [...units][0]! : "plain", series: all };
+}
+
+/** The units of series, of which many have one question and one name. */
+function unitsOf(all: Series[], questions: Map<Series, Question>): Set<Unit> {
+  const known = new Map<Question, Map<string, Unit>>();
+  for (const series of all) {
+    const question = questions.get(series)!;
+    const byName = known.get(question) ?? new Map<string, Unit>();
+    known.set(question, byName);
+    // What PromQL computes has no name, but its text has one.
+    const name = series.name ? `${series.name} ${series.field}` : question.text;
+    if (!byName.has(name)) byName.set(name, isShare(question) ? "plain" : unitOf(name, isRate(question)));
+  }
+  return new Set([...known.values()].flatMap((byName) => [...byName.values()]));
 }

@@ -1,6 +1,8 @@
 // Questions for elsewhere: for a shell, a program, or another database's client.
 
-import type { Body } from "./question";
+import { type Word, nextWord } from "./influxql";
+import { nextPromqlWord } from "./promql";
+import { type Body, withStep } from "./question";
 
 /** What the page wants beside the answer, others need not ask for. */
 const asked = ({ explain: _explain, makers: _makers, ...body }: Body) => body;
@@ -36,21 +38,31 @@ for (const { name, labels, times, values } of (await answer.json()).series) {
 `;
 }
 
+/** A text with its bounds as what they are, but for those in names and strings. */
+function bound(text: string, next: (text: string) => Word, values: Record<string, string>): string {
+  let said = "";
+  for (let rest = text; rest;) {
+    const word = next(rest);
+    said += (word.class === "bound" && values[word.text]) || word.text;
+    rest = rest.slice(word.text.length);
+  }
+  return said;
+}
+
 /** An address of the door whose language it is, for clients that speak that. */
 export function link(origin: string, database: string, body: Body): string {
   const named: [string, string][] = database ? [["db", database]] : [];
   if (body.language === "opentsdb") {
-    const m = body.text.replaceAll("$step", `${body.step_ms}ms`);
+    const m = withStep(body.text, `${body.step_ms}ms`);
     const params = new URLSearchParams([["start", String(body.start_ms)], ["end", String(body.end_ms)], ["ms", "true"], ["m", m], ...named]);
     return `${origin}/api/query?${params}`;
   }
   if (body.language === "promql") {
     const seconds = (ms: number) => (ms / 1000).toFixed(3);
-    const text = body.text.replaceAll("$step", `${body.step_ms}ms`).replaceAll("$range", `${body.end_ms - body.start_ms}ms`)
-      .replaceAll("$start", seconds(body.start_ms)).replaceAll("$end", seconds(body.end_ms));
+    const text = bound(body.text, nextPromqlWord, { $step: `${body.step_ms}ms`, $range: `${body.end_ms - body.start_ms}ms`, $start: seconds(body.start_ms), $end: seconds(body.end_ms) });
     const params = new URLSearchParams([...named, ["query", text], ["start", seconds(body.start_ms)], ["end", seconds(body.end_ms)], ["step", `${body.step_ms}ms`]]);
     return `${origin}/prometheus/api/v1/query_range?${params}`;
   }
-  const q = body.text.replaceAll("$start", `${body.start_ms}ms`).replaceAll("$end", `${body.end_ms}ms`).replaceAll("$step", `${body.step_ms}ms`);
+  const q = bound(body.text, nextWord, { $step: `${body.step_ms}ms`, $start: `${body.start_ms}ms`, $end: `${body.end_ms}ms` });
   return `${origin}/query?${new URLSearchParams([...named, ["epoch", "ms"], ["q", q]])}`;
 }

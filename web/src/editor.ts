@@ -87,6 +87,25 @@ async function described(database: string, search: string, spelled: Spelling): P
   });
 }
 
+/** Measurements whose fields are looked up before one is named. */
+const MEASUREMENTS_ASKED = 6;
+
+/** Fields of whatever measurement, for who names the field first: metrics that have fields end with them. */
+async function fieldsAnywhere(database: string, search: string): Promise<Offer[]> {
+  const { names } = await catalogue("metrics", { db: database, search, limit: NAMES_OFFERED });
+  const before = names.map((name) => name.slice(0, Math.max(0, name.lastIndexOf("."))));
+  const measurements = [...new Set(before.filter(Boolean))].slice(0, MEASUREMENTS_ASKED);
+  const found = await Promise.all(measurements.map(async (measurement) => (
+    (await fields(measurement, { db: database })).fields.map((field) => ({ ...field, measurement }))
+  )));
+  const offers = new Map<string, Offer>();
+  for (const { name, kind, measurement } of found.flat()) {
+    const known = offers.get(name);
+    offers.set(name, { label: quotedName(name), detail: known ? `${known.detail}, ${measurement}` : `${kind} of ${measurement}` });
+  }
+  return [...offers.values()];
+}
+
 /** Names of the catalogue for what may stand at the cursor. */
 async function offers(wanted: Expected, database: string): Promise<Offer[]> {
   const { measurement, typed: search } = wanted;
@@ -94,8 +113,9 @@ async function offers(wanted: Expected, database: string): Promise<Offer[]> {
     const found = await catalogue(of, { db: database, search, limit: NAMES_OFFERED, measurement, ...params });
     return found.names.map((name): Offer => ({ label: of === "values" ? quotedValue(name) : quotedName(name), detail }));
   };
-  const fieldNames = async () => (measurement ? (await fields(measurement, { db: database })).fields : [])
-    .map(({ name, kind }): Offer => ({ label: quotedName(name), detail: kind }));
+  const fieldNames = async () => (measurement
+    ? (await fields(measurement, { db: database })).fields.map(({ name, kind }): Offer => ({ label: quotedName(name), detail: kind }))
+    : fieldsAnywhere(database, search));
   switch (wanted.of) {
     case "measurements": return names("measurements", "measurement", { measurement: "" });
     case "labels": return [...await names("labels", "label"), { label: "time($step)", detail: "window" }];

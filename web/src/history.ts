@@ -33,3 +33,17 @@ export function forget() {
     // It was not kept either.
   }
 }
+
+/** Somebody on their way through what was asked: what the list was when they set out, and where they are. */
+export interface Walk {
+  addresses: string[];
+  at: number;
+}
+
+/** One step to older (1) or newer (-1) questions from an address; nothing where there are none. */
+export function walked(before: Walk | null, address: string, by: 1 | -1, addresses: string[]): Walk | null {
+  // Each stop is asked, and so comes to the front of the list: the way goes on by the list as it was.
+  const walk = before && before.addresses[before.at] === address ? before : { addresses, at: addresses.indexOf(address) };
+  const at = walk.at + by;
+  return at >= 0 && at < walk.addresses.length ? { ...walk, at } : null;
+}

@@ -3,8 +3,9 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Refusal } from "./api";
 
-/** How soon somebody is asked again who was not there. */
-const SILENCE_MS = 2000;
+/** How soon somebody is asked again who could not answer, and how much later at most after failing again and again. */
+const AGAIN_MS = 2000;
+const AGAIN_MAX_MS = 16_000;
 
 export interface Asked<T> {
   answer: T | null;
@@ -14,8 +15,8 @@ export interface Asked<T> {
 
 /**
  * Asks now, when `key` changes, and every so many milliseconds while the page is looked at. An
- * answer stays until the next one is there, also where that fails. A server that is not there is
- * asked until it is.
+ * answer stays until the next one is there, also where that fails. A server that is not there, or
+ * cannot answer now, is asked until it does.
  */
 export function useAsked<T>(key: string, ask: (signal: AbortSignal) => Promise<T>, everyMs = 0): Asked<T> & { again: () => void; stop: () => void } {
   const [asked, setAsked] = useState<Asked<T>>({ answer: null, error: null, isLoading: true });
@@ -30,23 +31,24 @@ export function useAsked<T>(key: string, ask: (signal: AbortSignal) => Promise<T
     let timer = 0;
     const isOther = lastKey.current !== key;
     lastKey.current = key;
-    let isSilent = false;
+    let failures = 0;
+    const pauseMs = () => Math.max(everyMs, failures ? Math.min(AGAIN_MAX_MS, AGAIN_MS * 2 ** (failures - 1)) : 0);
     const go = async () => {
-      if (document.hidden && (everyMs || isSilent)) {
-        timer = window.setTimeout(go, everyMs || SILENCE_MS);
+      if (document.hidden && pauseMs()) {
+        timer = window.setTimeout(go, pauseMs());
         return;
       }
       setAsked((before) => ({ ...before, isLoading: true }));
       try {
         const answer = await latest.current(abort.signal);
-        isSilent = false;
+        failures = 0;
         if (!abort.signal.aborted) setAsked({ answer, error: null, isLoading: false });
       } catch (error) {
         if (abort.signal.aborted) return;
-        isSilent = error instanceof Refusal && error.isSilence;
+        failures = error instanceof Refusal && error.mayPass ? failures + 1 : 0;
         setAsked((before) => ({ answer: isOther ? null : before.answer, error: error as Error, isLoading: false }));
       }
-      if ((everyMs || isSilent) && !abort.signal.aborted) timer = window.setTimeout(go, everyMs || SILENCE_MS);
+      if (pauseMs() && !abort.signal.aborted) timer = window.setTimeout(go, pauseMs());
     };
     go();
     return () => {
@@ -74,41 +76,56 @@ export function useLong(isBusy: boolean, afterMs = 600): boolean {
 
 export type Theme = "auto" | "light" | "dark";
 
-/** The colours that somebody chose, kept by the browser. */
-export function useTheme(): [Theme, (theme: Theme) => void] {
-  const kept = () => {
+/** What somebody chose, kept by the browser under a name; one that keeps nothing begins anew next time. */
+function useKept<T extends string>(name: string, usual: T): [T, (value: T) => void] {
+  const [value, setValue] = useState<T>(() => {
     try {
-      return (localStorage.getItem("foliot.theme") as Theme | null) ?? "auto";
+      return (localStorage.getItem(name) as T | null) ?? usual;
     } catch {
-      return "auto";
+      return usual;
+    }
+  });
+  const keep = (next: T) => {
+    setValue(next);
+    try {
+      localStorage.setItem(name, next);
+    } catch {
+      // It is chosen for now.
     }
   };
-  const [theme, setTheme] = useState<Theme>(kept);
+  return [value, keep];
+}
+
+/** The colours that somebody chose. */
+export function useTheme(): [Theme, (theme: Theme) => void] {
+  const [theme, setTheme] = useKept<Theme>("foliot.theme", "auto");
   useEffect(() => {
     if (theme === "auto") delete document.documentElement.dataset["theme"];
     else document.documentElement.dataset["theme"] = theme;
-    try {
-      localStorage.setItem("foliot.theme", theme);
-    } catch {
-      // A browser that keeps nothing shows its own colours next time.
-    }
     window.dispatchEvent(new Event("foliot-theme"));
   }, [theme]);
   return [theme, setTheme];
 }
 
-/** Rows that come at a time: they are put on the page within a frame or two. */
-const ROWS_GROWN = 200;
+/** Whether this server's own metrics are left out of lists. */
+export function useHidesOwn(): [boolean, (hides: boolean) => void] {
+  const [kept, keep] = useKept<"yes" | "no">("foliot.hides-own", "yes");
+  return [kept === "yes", (hides) => keep(hides ? "yes" : "no")];
+}
 
-/** How many rows of a long table are on the page: what fills what is seen of it, and the others bit by bit, so that nothing waits for them. */
-export function useGrowing(first: number, most: number): number {
+/** Rows that come at a time: they are put on the page within a frame. */
+const ROWS_GROWN = 50;
+
+/** How near the end of what scrolls is, in its own heights, when more of it comes. */
+const NEAR_END = 1;
+
+/** How many rows of a long table are on the page: what fills what is seen of it, and more as somebody scrolls towards its end. */
+export function useGrowing(first: number, most: number): [number, (event: { currentTarget: HTMLElement }) => void] {
   const [count, setCount] = useState(first);
-  useEffect(() => {
-    if (count >= most) return undefined;
-    const later = setTimeout(() => setCount(Math.min(most, count + ROWS_GROWN)), 100);
-    return () => clearTimeout(later);
-  }, [count, most]);
-  return count;
+  const grow = ({ currentTarget: { scrollTop, scrollHeight, clientHeight } }: { currentTarget: HTMLElement }) => {
+    if (scrollHeight - scrollTop - clientHeight < NEAR_END * clientHeight) setCount((before) => Math.max(before, Math.min(most, before + ROWS_GROWN)));
+  };
+  return [Math.min(count, most), grow];
 }
 
 /** Brings what is chosen of a row that scrolls into sight, when the choice changes. */

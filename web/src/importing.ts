@@ -1,6 +1,7 @@
 // Bringing a file in: what kind of file it is, and its lines in pieces.
 
 import { type Imported, bring, cancelJob } from "./api";
+import { lineNotUtf8 } from "./encoding";
 import { type Sheet, lineOf, sheetOf } from "./csv";
 
 export type Format = "csv" | "influx" | "opentsdb" | "prometheus";
@@ -72,6 +73,15 @@ function add(all: Progress, piece: Imported) {
   if (end !== null) all.end_ms = Math.max(all.end_ms ?? end, end);
 }
 
+/** The text of a piece that begins with a line. */
+function textOf(bytes: Uint8Array, line: number): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    throw new Error(`Line ${line + Math.max(0, lineNotUtf8(bytes))} is no UTF-8: save the file as UTF-8, or correct that line. Nothing of this line and those behind it is read.`);
+  }
+}
+
 /** Sends a file piece by piece, cut at the ends of lines, and tells how far it is. */
 export async function bringFile(file: File, plan: Plan, isDry: boolean, signal: AbortSignal, onProgress: (progress: Progress) => void): Promise<Progress> {
   const all = begun();
@@ -90,7 +100,7 @@ export async function bringFile(file: File, plan: Plan, isDry: boolean, signal: 
     const cut = at < file.size ? bytes.lastIndexOf(10) + 1 : bytes.length;
     rest = bytes.slice(cut);
     if (!cut) continue;
-    const text = new TextDecoder().decode(bytes.subarray(0, cut));
+    const text = textOf(bytes.subarray(0, cut), line);
     const lines = text.split("\n").length - (text.endsWith("\n") ? 1 : 0);
     const sent = isCsv && plan.sheet
       ? text.split("\n").map((row, index) => (line + index === 1 ? "" : lineOf(row, plan.sheet!, plan.measurement))).join("\n")

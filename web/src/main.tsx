@@ -4,6 +4,7 @@ import { render } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { Refusal, status } from "./api";
 import { type Theme, useAsked, useInSight, useTheme } from "./hooks";
+import { isTyped, useKeys } from "./keys";
 import { Dashboards } from "./pages/dashboards";
 import { Explore } from "./pages/explore";
 import { Home } from "./pages/home";
@@ -13,6 +14,7 @@ import { Monitoring } from "./pages/monitoring";
 import { Operations } from "./pages/operations";
 import { Reports } from "./pages/reports";
 import { OpeningCard } from "./parts/opening";
+import { pause } from "./slices";
 import { type PageName, type Place, place } from "./state";
 import { spanText, timeText } from "./time";
 import "uplot/dist/uPlot.min.css";
@@ -21,10 +23,6 @@ import "./style.css";
 const PAGES: [PageName, string][] = [
   ["home", "Home"], ["explore", "Explore"], ["metrics", "Metrics"], ["dashboards", "Dashboards"], ["monitoring", "Monitoring"], ["import", "Import"], ["operations", "Operations"], ["reports", "Benchmarks"],
 ];
-
-/** Whether a key is a letter of what somebody types; an editor's own field stands in its shadow. */
-const isTyped = (event: KeyboardEvent) =>
-  event.composedPath().some((at) => at instanceof HTMLElement && (at.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(at.tagName)));
 
 /** How often it is looked whether the server is there, and how often while its store is being opened. */
 const EVERY_MS = 10_000;
@@ -46,21 +44,17 @@ function Page() {
     window.addEventListener("hashchange", move);
     return () => window.removeEventListener("hashchange", move);
   }, []);
-  useEffect(() => {
-    const onKey = (event: KeyboardEvent) => {
-      if (event.ctrlKey || event.metaKey || event.altKey || isTyped(event)) return;
-      const page = PAGES[Number(event.key) - 1];
-      if (page) location.hash = `#/${page[0]}`;
-      if (event.key === "/") {
-        event.preventDefault();
-        // What is asked, where something is; else the first field.
-        const field = document.querySelector<HTMLElement>("main .row .metric input, main .row .cm-content, main .row textarea");
-        (field ?? document.querySelector<HTMLElement>("main input, main textarea"))?.focus();
-      }
-    };
-    window.addEventListener("keydown", onKey);
-    return () => window.removeEventListener("keydown", onKey);
-  }, []);
+  useKeys((event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || isTyped(event)) return;
+    const page = PAGES[Number(event.key) - 1];
+    if (page) location.hash = `#/${page[0]}`;
+    if (event.key === "/") {
+      event.preventDefault();
+      // What is asked, where something is; else the first field.
+      const field = document.querySelector<HTMLElement>("main .row .metric input, main .row .cm-content, main .row textarea");
+      (field ?? document.querySelector<HTMLElement>("main input, main textarea"))?.focus();
+    }
+  });
   const name = PAGES.find(([page]) => page === at.page)?.[1] ?? "";
   const host = asked.answer?.host;
   useInSight("header nav a[aria-current]", at.page);
@@ -123,4 +117,5 @@ function Named({ at }: { at: Place }) {
   );
 }
 
-render(<Page />, document.getElementById("page")!);
+// What is read first and what is drawn first are tasks of their own.
+pause().then(() => render(<Page />, document.getElementById("page")!));

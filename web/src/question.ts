@@ -1,6 +1,7 @@
 // Questions: the text that is asked, and the form that shows OpenTSDB's texts by their parts. The
 // text is what counts; a form is read out of it and written back into it.
 
+import type { UnknownName } from "./advice";
 import type { Span } from "./time";
 
 export type Language = "opentsdb" | "influxql" | "promql";
@@ -77,8 +78,43 @@ export function formOf(text: string): Form | null {
   return form;
 }
 
+/** OpenTSDB's text with a step where a window stands: between the aggregator and the metric, whatever that is called. */
+export function withStep(text: string, step: string): string {
+  const parts = text.split(":");
+  const metric = parts.findIndex((part) => part.includes("{") && !part.startsWith("rate{"));
+  const last = metric < 0 ? parts.length - 1 : metric;
+  return parts.map((part, at) => (at < last && part.startsWith("$step-") ? `${step}${part.slice("$step".length)}` : part)).join(":");
+}
+
 /** Names that OpenTSDB's text has room for. */
 export const isPlainName = (name: string) => name !== "" && name === name.trim() && !/[:{},=\t\n\r]/.test(name);
+
+/** What to look for in the catalogue instead of a name that is none, and the form with one of those that are found. */
+export interface Instead {
+  of: UnknownName["of"];
+  about: Record<string, string>;
+  said: string;
+  isPossible: (name: string) => boolean;
+  form: (name: string) => Form;
+}
+
+export function insteadOf(form: Form, { of, name: unknown }: UnknownName): Instead | null {
+  const isOther = (name: string) => name !== unknown && isPlainName(name);
+  if (of === "metrics") {
+    const search = form.metric.split(".").filter(Boolean).at(-1) ?? "";
+    if (!search) return null;
+    return { of, about: { search }, said: `Others with “${search}” in their names:`, isPossible: isOther, form: (metric) => ({ ...form, metric }) };
+  }
+  const is = of === "labels" ? ({ label }: Filter) => label === unknown : ({ pattern }: Filter) => pattern.split("|").includes(unknown);
+  const wrong = form.filters.find(is);
+  if (!wrong) return null;
+  const replaced = (part: Partial<Filter>): Form => ({ ...form, filters: form.filters.map((filter) => (filter === wrong ? { ...filter, ...part } : filter)) });
+  if (of === "labels") {
+    const isFree = (label: string) => isOther(label) && !form.filters.some((filter) => filter.label === label);
+    return { of, about: { metric: form.metric }, said: `Labels of ${form.metric}:`, isPossible: isFree, form: (label) => replaced({ label }) };
+  }
+  return { of, about: { metric: form.metric, label: wrong.label }, said: `Values of ${wrong.label}:`, isPossible: (name) => isOther(name) && !/[|*()]/.test(name), form: (pattern) => replaced({ pattern }) };
+}
 
 const quoted = (name: string) => `"${name.replace(/\\/g, "\\\\").replace(/"/g, '\\"').replace(/\n/g, "\\n")}"`;
 

@@ -1,5 +1,7 @@
 // Series of an answer: their names, figures, and the shapes that a graph, a table and a file want.
 
+import { mapped } from "./slices";
+
 export type Value = number | string | boolean | null;
 
 /** Who made a series: sent its first sample, as far as that is known. */
@@ -118,6 +120,9 @@ export interface Sample {
 class Backwards {
   private left: number;
   private readonly step: 1 | -1;
+  private time = 0;
+  /** What is below the second, of times to the nanosecond. */
+  private below = 0;
   index: number;
 
   constructor(readonly series: Series, private readonly place: number) {
@@ -125,6 +130,7 @@ class Backwards {
     this.left = times.length;
     this.step = (times[0] ?? 0) > (times.at(-1) ?? 0) ? 1 : -1;
     this.index = this.step === 1 ? 0 : times.length - 1;
+    this.look();
   }
 
   get isDone(): boolean {
@@ -134,6 +140,7 @@ class Backwards {
   move() {
     this.left -= 1;
     this.index += this.step;
+    this.look();
   }
 
   /** Of equal times, the one whose series stands before. */
@@ -142,13 +149,9 @@ class Backwards {
     return apart > 0;
   }
 
-  private get time(): number {
-    return this.series.times[this.index] ?? 0;
-  }
-
-  /** What is below the second, of times to the nanosecond. */
-  private get below(): number {
-    return Number(this.series.nanos?.[this.index]?.slice(-9) ?? 0);
+  private look() {
+    this.time = this.series.times[this.index] ?? 0;
+    this.below = Number(this.series.nanos?.[this.index]?.slice(-9) ?? 0);
   }
 }
 
@@ -206,14 +209,18 @@ function cell(value: Value | undefined): string {
   return /[",\r\n]/.test(text) ? `"${text.replace(/"/g, '""')}"` : text;
 }
 
-/** One line for each sample, with a column for each label. */
-export function csv(all: Series[]): string {
+/** One line for each sample, with a column for each label: the header, and the lines of each series. */
+export async function csv(all: Series[]): Promise<string[]> {
   const labels = [...new Set(all.flatMap((series) => Object.keys(series.labels)))].sort();
   const isExact = all.some((series) => series.nanos);
-  const lines = [[isExact ? "time_ns" : "time_ms", "name", "field", ...labels, "value"].map(cell).join(",")];
-  for (const series of all) {
+  const header = [isExact ? "time_ns" : "time_ms", "name", "field", ...labels, "value"].map(cell).join(",");
+  const pieces = await mapped(all, (series) => {
     const head = [series.name, series.field, ...labels.map((label) => series.labels[label] ?? "")].map(cell).join(",");
-    series.times.forEach((time, index) => lines.push(`${isExact ? series.nanos?.[index] ?? "" : time},${head},${cell(series.values[index])}`));
-  }
-  return `${lines.join("\n")}\n`;
+    return series.times.map((time, index) => `${isExact ? series.nanos?.[index] ?? "" : time},${head},${cell(series.values[index])}\n`).join("");
+  });
+  return [`${header}\n`, ...pieces];
 }
+
+/** The series as JSON, an array. */
+export const json = async (all: Series[]): Promise<string[]> =>
+  ["[", ...await mapped(all, (series) => (series === all[0] ? "" : ",\n") + JSON.stringify(series)), "]\n"];

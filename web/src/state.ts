@@ -1,8 +1,8 @@
 // What Explore shows, as the part of the address behind "#", so that an address shares it. The
 // names are OpenTSDB's: links made for its page, `/#start=…&m=…`, open here.
 
-import { type Language, type Question, formOf } from "./question";
-import type { Range, Zone } from "./time";
+import { type Language, type Question, about, formOf } from "./question";
+import { type Range, type Zone, isZone } from "./time";
 
 export interface Explored {
   range: Range;
@@ -47,6 +47,13 @@ export function place(hash: string): Place {
   return { page: PAGES.find((page) => page === name.replace(/\/$/, "")) ?? "home", params: new URLSearchParams(query) };
 }
 
+/** The zone that an address names, the browser's own where none; nothing where the browser does not know it. */
+export function zoneOf(params: URLSearchParams): Zone | null {
+  const named = (params.get("zone") ?? params.get("tz") ?? "").trim();
+  const zone = /^(utc|etc\/utc|gmt)$/i.test(named) ? "utc" : named || "local";
+  return isZone(zone) ? zone : null;
+}
+
 export function read(params: URLSearchParams): Explored {
   const explored = unexplored();
   const listed = (name: string) => new Set((params.get(name) ?? "").split(",").filter(Boolean).map(Number));
@@ -60,7 +67,7 @@ export function read(params: URLSearchParams): Explored {
     }
   }
   explored.range = { start: params.get("start") || "1h-ago", end: params.get("end") || "now" };
-  explored.zone = params.get("zone") === "utc" || params.get("tz") === "UTC" ? "utc" : "local";
+  explored.zone = zoneOf(params) ?? "local";
   explored.refresh = Math.max(0, Math.min(3600, Number(params.get("refresh") ?? params.get("autoreload")) || 0));
   explored.view = (["table", "samples"] as const).find((view) => view === params.get("view")) ?? "graph";
   explored.top = Math.max(0, Math.min(1000, Math.floor(Number(params.get("top")) || 0)));
@@ -74,7 +81,7 @@ export function write(explored: Explored): string {
   const params = new URLSearchParams();
   params.set("start", explored.range.start);
   if (explored.range.end !== "now") params.set("end", explored.range.end);
-  if (explored.zone === "utc") params.set("zone", "utc");
+  if (explored.zone !== "local") params.set("zone", explored.zone);
   if (explored.refresh) params.set("refresh", String(explored.refresh));
   if (explored.view !== "graph") params.set("view", explored.view);
   if (explored.top) params.set("top", String(explored.top));
@@ -93,3 +100,14 @@ export function write(explored: Explored): string {
   list("text", ({ language, text, isForm }) => language === "opentsdb" && !isForm && formOf(text) !== null);
   return `#/explore?${params}`;
 }
+
+/** The address of Explore with a first question about a metric. */
+export const exploring = (metric: string, counts = false) =>
+  write({ ...unexplored(), questions: [about(metric, counts)] });
+
+/** The address of a metric's own page. */
+export const metricAddress = (metric: string) => `#/metrics?${new URLSearchParams({ metric })}`;
+
+/** The address of the page about a label, or about one of its values. */
+export const labelAddress = (label: string, value = "") =>
+  `#/metrics?${new URLSearchParams({ label, ...(value ? { value } : {}) })}`;

@@ -1,7 +1,46 @@
 // Times, ranges and steps. Instants are milliseconds since 1970; what a person asks for is kept as
 // text ("1h-ago", "2026/03/01-08:00") and becomes an instant only when it is asked.
 
-export type Zone = "local" | "utc";
+/** The browser's own, UTC, or one by its IANA name, as Europe/Vienna. */
+export type Zone = string;
+
+const clocks = new Map<Zone, Intl.DateTimeFormat | null>();
+
+/** What tells the time of a zone by its name; nothing where the browser does not know it. */
+function clock(zone: Zone): Intl.DateTimeFormat | null {
+  const known = clocks.get(zone);
+  if (known !== undefined) return known;
+  let made: Intl.DateTimeFormat | null = null;
+  try {
+    const two = "2-digit";
+    made = new Intl.DateTimeFormat("en-GB", { timeZone: zone, hourCycle: "h23", year: "numeric", month: two, day: two, hour: two, minute: two, second: two });
+  } catch {
+    // There is no such zone.
+  }
+  clocks.set(zone, made);
+  return made;
+}
+
+export const isZone = (text: string): boolean => text === "local" || text === "utc" || (text !== "" && clock(text) !== null);
+
+/** Zones that the browser can name. */
+export const zones = (): string[] => Intl.supportedValuesOf?.("timeZone") ?? [];
+
+/** The clock of a zone at an instant, as if it were that of UTC. */
+function wallMs(at: number, zone: Zone): number {
+  if (zone === "utc") return at;
+  if (zone === "local" || !isZone(zone)) return at - new Date(at).getTimezoneOffset() * MINUTE;
+  const found = Object.fromEntries(clock(zone)!.formatToParts(at).map(({ type, value }) => [type, Number(value)]));
+  const { year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0 } = found;
+  const millis = ((at % SECOND) + SECOND) % SECOND;
+  return Date.UTC(year, month - 1, day, hour, minute, second) + millis;
+}
+
+/** The instant at which the clock of a zone shows that: the first of two where it is set back, and as if it were not yet set where it is set forward. */
+function instantOf(wall: number, zone: Zone): number {
+  const [before, after] = [-DAY, DAY].map((by) => wall - (wallMs(wall + by, zone) - (wall + by))) as [number, number];
+  return [before, after].find((at) => wallMs(at, zone) === wall) ?? before;
+}
 
 export interface Range {
   start: string;
@@ -56,7 +95,7 @@ export function agoText(at: number): string {
 /** Instants of samples are nanoseconds in 64 bits: from 1678 to 2262. */
 const INSTANT_MAX = 9.2e12;
 
-/** The instant that a text means: "now", "1h-ago", seconds or milliseconds, or a date. */
+/** The instant that a text means: "now", "1h-ago", "now-1h", seconds or milliseconds, or a date. */
 export function instant(text: string, nowMs: number, zone: Zone): number | null {
   const at = meant(text, nowMs, zone);
   return at === null || Math.abs(at) > INSTANT_MAX ? null : at;
@@ -69,6 +108,12 @@ function meant(text: string, nowMs: number, zone: Zone): number | null {
   if (ago?.[1]) {
     const span = durationMs(ago[1]);
     return span === null ? null : nowMs - span;
+  }
+  // As Grafana and InfluxQL say it; a month is M there.
+  const from = /^now(?:\(\))?\s*([-+])\s*(\S+)$/.exec(trimmed);
+  if (from?.[2]) {
+    const span = durationMs(from[2].replace(/M$/, "n"));
+    return span === null ? null : nowMs + (from[1] === "-" ? -span : span);
   }
   // OpenTSDB's rule: ten digits and fewer are seconds.
   if (/^-?\d+$/.test(trimmed)) {
@@ -84,9 +129,9 @@ function date(text: string, zone: Zone): number | null {
   if (!found) return null;
   const part = (index: number) => Number(found[index] ?? 0);
   const millis = Number((found[7] ?? "0").padEnd(3, "0"));
-  const parts = [part(1), part(2) - 1, part(3), part(4), part(5), part(6), millis] as const;
-  const at = zone === "utc" || found[8] ? Date.UTC(...parts) : new Date(...parts).getTime();
-  return Number.isNaN(at) ? null : at;
+  const wall = Date.UTC(part(1), part(2) - 1, part(3), part(4), part(5), part(6), millis);
+  if (Number.isNaN(wall)) return null;
+  return found[8] ? wall : instantOf(wall, zone);
 }
 
 export interface Span {
@@ -128,16 +173,11 @@ export function step(rangeMs: number, steps: number): number {
 }
 
 function parts(at: number, zone: Zone) {
-  const time = new Date(at);
+  const time = new Date(wallMs(at, zone));
   const two = (number: number) => String(number).padStart(2, "0");
-  const utc = zone === "utc";
   return {
-    year: String(utc ? time.getUTCFullYear() : time.getFullYear()),
-    month: two((utc ? time.getUTCMonth() : time.getMonth()) + 1),
-    day: two(utc ? time.getUTCDate() : time.getDate()),
-    hour: two(utc ? time.getUTCHours() : time.getHours()),
-    minute: two(utc ? time.getUTCMinutes() : time.getMinutes()),
-    second: two(utc ? time.getUTCSeconds() : time.getSeconds()),
+    year: String(time.getUTCFullYear()), month: two(time.getUTCMonth() + 1), day: two(time.getUTCDate()),
+    hour: two(time.getUTCHours()), minute: two(time.getUTCMinutes()), second: two(time.getUTCSeconds()),
     millis: String(time.getUTCMilliseconds()).padStart(3, "0"),
   };
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { curl, javascript, link, python } from "../src/code";
-import { about, formOf, isRate, isShare, raw, textOf } from "../src/question";
+import { about, formOf, insteadOf, isRate, isShare, raw, textOf } from "../src/question";
 
 describe("forms", () => {
   it.each([
@@ -38,6 +38,20 @@ describe("first questions", () => {
   });
 });
 
+describe("a name that is none", () => {
+  const form = formOf("sum:load.one{host=a|gone}{rack=*}")!;
+  const texts = (of: "metrics" | "labels" | "values", name: string, ...names: string[]) => {
+    const instead = insteadOf(form, { of, name });
+    return instead && [instead.about, ...names.filter(instead.isPossible).map((other) => textOf(instead.form(other)))];
+  };
+  it("gives way to one that is", () => {
+    expect(texts("metrics", "load.one", "load.two", "load.one", "a{b")).toEqual([{ search: "one" }, "sum:load.two{host=a|gone}{rack=*}"]);
+    expect(texts("labels", "host", "hosts", "rack")).toEqual([{ metric: "load.one" }, "sum:load.one{hosts=a|gone}{rack=*}"]);
+    expect(texts("values", "gone", "b", "x|y")).toEqual([{ metric: "load.one", label: "host" }, "sum:load.one{host=b}{rack=*}"]);
+    expect(texts("values", "never")).toBeNull();
+  });
+});
+
 describe("copies for a shell", () => {
   it("survive quotes", () => {
     const body = { language: "influxql", text: "SELECT v FROM m WHERE h = 'x'", start_ms: 1, end_ms: 2, step_ms: 1 } as const;
@@ -54,6 +68,15 @@ describe("questions for elsewhere", () => {
     const text = "SELECT v FROM m WHERE time >= $start AND time < $end GROUP BY time($step)";
     const q = new URL(link("http://h:1", "", { ...body, language: "influxql", text })).searchParams.get("q");
     expect(q).toBe("SELECT v FROM m WHERE time >= 1000ms AND time < 2000ms GROUP BY time(10ms)");
+  });
+  it("leave alone what only looks like a bound", () => {
+    const q = (language: "opentsdb" | "influxql" | "promql", text: string) => {
+      const { searchParams } = new URL(link("http://h:1", "", { ...body, language, text }));
+      return searchParams.get("m") ?? searchParams.get("q") ?? searchParams.get("query");
+    };
+    expect(q("opentsdb", "sum:$step-avg:rate{counter,1,2}:$step-of$step{h=a:$step-b}")).toBe("sum:10ms-avg:rate{counter,1,2}:$step-of$step{h=a:$step-b}");
+    expect(q("promql", `rate({"a$step",b='$end'}[$step]) # $step`)).toBe(`rate({"a$step",b='$end'}[10ms]) # $step`);
+    expect(q("influxql", `SELECT "$step" FROM m WHERE h = '$end' AND time < $end`)).toBe(`SELECT "$step" FROM m WHERE h = '$end' AND time < 2000ms`);
   });
   it("are programs that hold the text as it is", () => {
     const text = "a\"b'c\\d$step";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type Series, csv, figures, greatest, isCounter, newest, numbers, sharedLabels, stacked, title, withHoles } from "../src/series";
+import { type Series, csv, figures, greatest, isCounter, json, newest, numbers, sharedLabels, stacked, title, withHoles } from "../src/series";
 
 const series = (part: Partial<Series>): Series =>
   ({ name: "m", field: "", labels: {}, varying: [], kind: "float", times: [], values: [], ...part });
@@ -46,12 +46,14 @@ describe("counters", () => {
 });
 
 describe("files", () => {
-  it("quote what must be quoted, and hold no formulas", () => {
+  it("quote what must be quoted, and hold no formulas", async () => {
     const all = [
       series({ name: 'a,"b"', labels: { h: "=cmd()" }, times: [1, 2], values: [1.5, null] }),
       series({ labels: { z: "-3" }, times: [3], values: [-2] }),
     ];
-    expect(csv(all)).toBe('time_ms,name,field,h,z,value\n1,"a,""b""",,\'=cmd(),,1.5\n2,"a,""b""",,\'=cmd(),,\n3,m,,,-3,-2\n');
+    expect((await csv(all)).join("")).toBe('time_ms,name,field,h,z,value\n1,"a,""b""",,\'=cmd(),,1.5\n2,"a,""b""",,\'=cmd(),,\n3,m,,,-3,-2\n');
+    expect(JSON.parse((await json(all)).join(""))).toEqual(all);
+    expect(JSON.parse((await json([])).join(""))).toEqual([]);
   });
 });
 
@@ -78,9 +80,9 @@ describe("some of many", () => {
     const all = Array.from({ length: 50 }, (_, at) => of(`s${at}`, [1, 2], [at, at]));
     expect(newest(all, 60).map(({ series: one, index }) => `${one.name} ${index}`)).toEqual([...all.map(({ name }) => `${name} 1`), ...all.slice(0, 10).map(({ name }) => `${name} 0`)]);
   });
-  it("are told apart by nanoseconds", () => {
+  it("are told apart by nanoseconds", async () => {
     const one = series({ times: [1, 1], nanos: ["1000001", "1000002"], values: [1, 2] });
     expect(newest([one], 2).map(({ index }) => index)).toEqual([1, 0]);
-    expect(csv([one])).toBe("time_ns,name,field,value\n1000001,m,,1\n1000002,m,,2\n");
+    expect((await csv([one])).join("")).toBe("time_ns,name,field,value\n1000001,m,,1\n1000002,m,,2\n");
   });
 });

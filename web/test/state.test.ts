@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type Explored, place, read, unexplored, write } from "../src/state";
+import { type Explored, place, read, unexplored, write, zoneOf } from "../src/state";
 
 describe("addresses", () => {
   it("lead to pages", () => {
@@ -30,6 +30,14 @@ describe("addresses", () => {
       ],
     };
     expect(read(place(write(explored)).params)).toEqual(explored);
+  });
+  it("name zones, and those that nobody knows are told", () => {
+    const zone = (text: string) => zoneOf(new URLSearchParams(text));
+    expect([zone(""), zone("tz=UTC"), zone("zone=utc"), zone("tz=Europe/Vienna"), zone("zone=Asia/Tokyo&tz=UTC"), zone("zone=Mars/Olympus")])
+      .toEqual(["local", "utc", "utc", "Europe/Vienna", "Asia/Tokyo", null]);
+    const explored = { ...unexplored(), zone: "Europe/Vienna" };
+    expect(read(place(write(explored)).params)).toEqual(explored);
+    expect(read(new URLSearchParams("zone=Mars/Olympus")).zone).toBe("local");
   });
   it("say nothing where nothing is said", () => {
     expect(read(new URLSearchParams())).toEqual(unexplored());

@@ -1,17 +1,18 @@
 import { describe, expect, it } from "vitest";
-import { durationMs, durationText, instant, moved, nanoText, span, spanText, step, tickTexts, timeText, widened } from "../src/time";
+import { durationMs, durationText, instant, isZone, moved, nanoText, span, spanText, step, tickTexts, timeText, widened, zones } from "../src/time";
 
 const NOW = Date.UTC(2026, 2, 1, 12, 0, 0);
 
 describe("what a person asks for", () => {
   it.each([
     ["now", NOW], ["", NOW], ["1h-ago", NOW - 3_600_000], ["90s-ago", NOW - 90_000], ["1.5d-ago", NOW - 129_600_000],
+    ["now-1h", NOW - 3_600_000], ["now - 90s", NOW - 90_000], ["now() - 2d", NOW - 2 * 86_400_000], ["now+5m", NOW + 300_000], ["now-1M", NOW - 30 * 86_400_000],
     ["1767225600", 1767225600000], ["1767225600123", 1767225600123], ["0", 0],
     ["2026/03/01", Date.UTC(2026, 2, 1)], ["2026/03/01-08:15", Date.UTC(2026, 2, 1, 8, 15)],
     ["2026-03-01 08:15:30", Date.UTC(2026, 2, 1, 8, 15, 30)], ["2026-03-01T08:15:30.25Z", Date.UTC(2026, 2, 1, 8, 15, 30, 250)],
   ])("%s is an instant", (text, expected) => expect(instant(text, NOW, "utc")).toBe(expected));
 
-  it.each(["yesterday", "1x-ago", "-ago", "2026/03", "1h", "9000y-ago", "99999999999999999999", "1e300"])("%s is none", (text) => expect(instant(text, NOW, "utc")).toBeNull());
+  it.each(["yesterday", "1x-ago", "-ago", "2026/03", "1h", "now-", "now-1", "now-x", "now1h", "9000y-ago", "99999999999999999999", "1e300"])("%s is none", (text) => expect(instant(text, NOW, "utc")).toBeNull());
 
   it("has a beginning before its end", () => {
     expect(span({ start: "1h-ago", end: "now" }, NOW, "utc")).toEqual({ start: NOW - 3_600_000, end: NOW });
@@ -38,6 +39,41 @@ describe("steps", () => {
     "%d ms in %d are %d ms each", (range, steps, expected) => expect(step(range, steps)).toBe(expected));
   it("never make more than was asked for", () => {
     for (let range = 1; range < 1e12; range *= 3) expect(range / step(range, 400)).toBeLessThanOrEqual(400);
+  });
+});
+
+describe("zones", () => {
+  const vienna = "Europe/Vienna";
+  it("are those that the browser knows by name", () => {
+    expect(["utc", "local", vienna, "Asia/Kathmandu", "America/St_Johns"].every(isZone)).toBe(true);
+    expect(["", "Europe/Vienne", "now", "<b>", "UTC+25"].some(isZone)).toBe(false);
+    expect(zones()).toContain(vienna);
+  });
+  it("have clocks of their own, before and after they are set", () => {
+    expect(timeText(NOW, vienna)).toBe("2026-03-01 13:00:00");
+    expect(timeText(Date.UTC(2026, 6, 1, 12, 0, 0, 7), vienna)).toBe("2026-07-01 14:00:00.007");
+    expect(timeText(NOW, "Asia/Kathmandu")).toBe("2026-03-01 17:45:00");
+    expect(timeText(Date.UTC(2026, 0, 1), "America/St_Johns")).toBe("2025-12-31 20:30:00");
+    expect(nanoText("1767225600123456789", vienna)).toBe("2026-01-01 01:00:00.123456789");
+    expect(timeText(-1, vienna)).toBe("1970-01-01 00:59:59.999");
+    expect(tickTexts([Date.UTC(2026, 2, 1, 23), Date.UTC(2026, 2, 2, 5)], vienna)).toEqual(["03-02", "06:00"]);
+  });
+  it("say when a date is", () => {
+    expect(instant("2026/03/01-13:00", NOW, vienna)).toBe(NOW);
+    expect(instant("2026-07-01 14:00", NOW, vienna)).toBe(Date.UTC(2026, 6, 1, 12));
+    expect(instant("2026-07-01 14:00Z", NOW, vienna)).toBe(Date.UTC(2026, 6, 1, 14));
+    // The clock is set forward on 29 March, and back on 25 October: an hour that is not, and one that is twice.
+    expect(instant("2026-03-29 02:30", NOW, vienna)).toBe(Date.UTC(2026, 2, 29, 1, 30));
+    expect(instant("2026-10-25 02:30", NOW, vienna)).toBe(Date.UTC(2026, 9, 25, 0, 30));
+    expect(instant("2026-10-25 03:30", NOW, vienna)).toBe(Date.UTC(2026, 9, 25, 2, 30));
+  });
+  it("agree with the browser's own", () => {
+    const own = Intl.DateTimeFormat().resolvedOptions().timeZone;
+    for (const at of [0, NOW, Date.UTC(1999, 5, 5), Date.UTC(2026, 6, 1)]) {
+      expect(timeText(at, own)).toBe(timeText(at, "local"));
+      expect(instant(timeText(at, "local"), NOW, "local")).toBe(at);
+      expect(instant(timeText(at, own), NOW, own)).toBe(at);
+    }
   });
 });
 

@@ -82,6 +82,49 @@ pub(crate) fn globals(view: &View<'_>, start_ms: i64, end_ms: i64) -> Result<Vec
     Ok(notes.into_iter().filter(|note| note.tsuid.is_empty()).collect())
 }
 
+/// Notes about everything that overlap a range of milliseconds, by their starts and as they are
+/// answered: the `most` that begin last, and whether there are no others.
+///
+/// # Errors
+/// When there is no time or memory for them.
+pub fn notes_over(
+    view: &View<'_>,
+    (start_ms, end_ms): (i64, i64),
+    most: usize,
+) -> Result<(Vec<Value>, bool), HttpError> {
+    let prefix = view.key("/");
+    let facts = (view.facts)(KIND, &prefix)?;
+    let mut found = Vec::new();
+    // Keys end with the start, so that most of what is outside the range is not read at all.
+    for (key, bytes) in facts.iter().rev() {
+        let start = key.strip_prefix(&*prefix).and_then(|hex| i64::from_str_radix(hex, 16).ok());
+        let Some(start) = start.filter(|start| *start <= end_ms) else { continue };
+        if start < start_ms && is_instant(bytes) {
+            continue;
+        }
+        let Some(note) = Note::from_bytes(bytes) else { continue };
+        if to_ms(note.end).max(start) < start_ms {
+            continue;
+        }
+        if found.len() == most {
+            return Ok((in_order(found), false));
+        }
+        found.push(note.to_json());
+    }
+    Ok((in_order(found), true))
+}
+
+fn in_order(mut notes: Vec<Value>) -> Vec<Value> {
+    notes.reverse();
+    notes
+}
+
+/// Whether a stored note says plainly that it has no end.
+fn is_instant(bytes: &[u8]) -> bool {
+    const NO_END: &[u8] = b"\"endTime\":0,";
+    bytes.windows(NO_END.len()).any(|part| part == NO_END)
+}
+
 /// All notes of the namespace whose start lies in a range of milliseconds, by their starts.
 pub(crate) fn notes(view: &View<'_>, start_ms: i64, end_ms: i64) -> Result<Vec<Note>, HttpError> {
     let facts = (view.facts)(KIND, &view.key(""))?;

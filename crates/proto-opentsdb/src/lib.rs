@@ -40,6 +40,7 @@ mod uid;
 mod version;
 mod view;
 
+pub use annotation::notes_over;
 pub use budget::Budget;
 pub use catalog::{
     Suggest, aggregators_json, config_json, dropcaches_json, filters_json, serializers_json,

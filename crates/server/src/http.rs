@@ -267,6 +267,10 @@ fn refuse(none: NoRoute, call: &Call) -> Reply {
             reply.header(header::ALLOW, &methods)
         }
         (NoRoute::Prometheus(there), Dialect::Everyone) => prometheus::elsewhere(path, &there),
+        (NoRoute::OpenTsdb { status: 405, json, .. }, _) => {
+            let methods = routes::methods_of_opentsdb(path, &call.query).join(", ");
+            Reply::json(StatusCode::METHOD_NOT_ALLOWED, json).header(header::ALLOW, &methods)
+        }
         (NoRoute::OpenTsdb { status, json, is_path: false }, _) => {
             Reply::json(StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST), json)
         }
@@ -513,27 +517,39 @@ fn check_database(query: &str, headers: &HeaderMap) -> Result<(), String> {
 
 /// Whether a request that would take samples away only wants to know what would go. It may say so
 /// by a parameter or by a member of its body, as `dry_run` or as `is_preview`, with any dashes and
-/// letters, and whatever it says but `false` means so: a misspelt or misplaced wish must not
-/// delete.
+/// letters: a misplaced wish must not delete.
 ///
 /// # Errors
-/// When it says both.
+/// When it says both, or neither yes nor no: either may be meant.
 fn is_preview(params: &Params, body: &[u8]) -> Result<bool, String> {
     let members: Map<String, Value> = serde_json::from_slice(body).unwrap_or_default();
-    let is_no = |value: &Value| *value == false || *value == "false";
     let by_params = params.names().filter(|name| means_preview(name)).map(|name| {
         let value = params.get(name).unwrap_or_default();
-        (format!("{name} in the URL"), value == "false")
+        (format!("{name} in the URL"), yes_or_no(value))
     });
     let by_members = members.iter().filter(|(name, _)| means_preview(name));
-    let by_members = by_members.map(|(name, value)| (format!("{name} in the body"), is_no(value)));
+    let by_members = by_members.map(|(name, value)| {
+        let said = value.as_bool().or_else(|| value.as_str().and_then(yes_or_no));
+        (format!("{name} in the body"), said)
+    });
     let wishes: Vec<_> = by_params.chain(by_members).collect();
-    let said = |no: bool| wishes.iter().find(|(_, is_no)| *is_no == no).map(|(name, _)| name);
-    match (said(false), said(true)) {
-        (Some(yes), Some(no)) => Err(format!(
+    let said = |wish| wishes.iter().find(|(_, said)| *said == wish).map(|(name, _)| name);
+    match (said(None), said(Some(true)), said(Some(false))) {
+        (Some(name), _, _) => Err(format!("{name}: must be true or false, and nothing is changed")),
+        (_, Some(yes), Some(no)) => Err(format!(
             "{yes} asks for a preview and {no} for none, and nothing is changed: either may be meant"
         )),
-        (yes, _) => Ok(yes.is_some()),
+        (_, yes, _) => Ok(yes.is_some()),
+    }
+}
+
+/// What a text says to a question of yes or no, if it says either. A name alone says yes.
+fn yes_or_no(text: &str) -> Option<bool> {
+    match &*text.to_ascii_lowercase() {
+        "" | "true" | "1" | "yes" => Some(true),
+        "false" => Some(false),
+        // Also a 0, which was a wish for a preview once: who meant no says `false`.
+        _ => None,
     }
 }
 

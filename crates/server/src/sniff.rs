@@ -3,6 +3,7 @@
 //! | first bytes | protocol |
 //! |---|---|
 //! | a method of HTTP, a space, then `/` or `*` | HTTP |
+//! | a line of a word in capitals, then `/` or `*`, that ends with `HTTP/1.0` or `HTTP/1.1` | HTTP, which refuses the method |
 //! | 0x16 | TLS, which is refused with words |
 //! | 0x00 | Graphite's pickle: a length of less than 16 MiB |
 //! | a telnet verb, then a space or the line's end | telnet |
@@ -30,6 +31,9 @@ pub(crate) const SNIFF_BYTES_MAX: usize = 1024;
 
 const METHODS: [&[u8]; 7] =
     [b"GET ", b"POST ", b"PUT ", b"DELETE ", b"HEAD ", b"OPTIONS ", b"PATCH "];
+
+/// Longest method that is told from other words in capitals.
+const METHOD_BYTES_MAX: usize = 24;
 
 const VERBS: [&[u8]; 11] = [
     b"put",
@@ -77,6 +81,18 @@ pub(crate) fn sniff(bytes: &[u8], ended: bool) -> Option<Protocol> {
     let line_end = bytes.iter().position(|&byte| byte == b'\n');
     let line = line_end.and_then(|end| bytes.get(..end)).unwrap_or(bytes);
     let is_complete = line_end.is_some() || ended || bytes.len() >= SNIFF_BYTES_MAX;
+    if asks_by_a_strange_method(line) {
+        match line.trim_ascii_end() {
+            [.., b' ', b'H', b'T', b'T', b'P', b'/', b'1', b'.', b'0' | b'1']
+                if line_end.is_some() =>
+            {
+                return Some(Protocol::Http);
+            }
+            // Only the line's end tells, whatever stands before it.
+            _ if !is_complete => return None,
+            _ => {}
+        }
+    }
     if line.contains(&b'=') || first == b'#' {
         // Only a line that can still become a method or verb waits; none of them holds these.
         return Some(Protocol::Lines);
@@ -90,6 +106,13 @@ pub(crate) fn sniff(bytes: &[u8], ended: bool) -> Option<Protocol> {
     }
 }
 
+/// Whether a line begins as that of a request does, by a method that is none of those above.
+fn asks_by_a_strange_method(line: &[u8]) -> bool {
+    let letters = line.iter().take_while(|byte| byte.is_ascii_uppercase()).count();
+    let rest = line.get(letters..).unwrap_or_default();
+    (1..=METHOD_BYTES_MAX).contains(&letters) && matches!(rest, [b' ', b'/' | b'*', ..])
+}
+
 #[cfg(test)]
 mod tests {
     use super::Protocol::{Http, Lines, Pickle, Telnet, Tls};
@@ -97,13 +120,21 @@ mod tests {
 
     #[test]
     fn first_bytes_decide() {
-        let cases: [(&str, Option<Protocol>); 38] = [
+        let cases: [(&str, Option<Protocol>); 46] = [
             ("GET / HTTP/1.1\r\n", Some(Http)),
             ("POST /api/put HTTP/1.1\r\n", Some(Http)),
             ("OPTIONS * HTTP/1.1\r\n", Some(Http)),
             ("HEAD /", Some(Http)),
             ("PUT /x", Some(Http)),
             ("DELETE /x", Some(Http)),
+            ("TRACE / HTTP/1.1\r\n", Some(Http)),
+            ("FOO /api/query?start=1h-ago HTTP/1.0\n", Some(Http)),
+            ("SEARCH * HTTP/1.1\r\n", Some(Http)),
+            ("FOO /api/query?start=1h-ago", None),
+            ("TRACE / HTTP/1.1", None),
+            ("FOO /x=1\n", Some(Lines)),
+            ("FOO /x=1 HTTP/2\n", Some(Lines)),
+            ("FOO /\n", Some(Telnet)),
             ("G", None),
             ("GET", None),
             ("GET ", None),
@@ -155,6 +186,8 @@ mod tests {
             "puts,h=a v=1\n",
             "cpu,h=a v=1\n",
             "foo bar\nput a=b\n",
+            "TRACE /a=b HTTP/1.1\r\nx=y\n",
+            "TRACE /a=b HTTP\r\nx=y\n",
         ];
         for text in texts {
             let decisions: Vec<_> =

@@ -1,13 +1,14 @@
 // Dashboards: graphs that people keep together in the store, over one range; and saved questions.
 
 import { useState } from "preact/hooks";
-import { type Panel, type Saved, forgetSaved, saved } from "../api";
+import { type Panel, type Saved, forgetSaved, keepSaved, saved } from "../api";
 import { askAll, drawn } from "../asking";
 import { useAsked } from "../hooks";
-import { BoardEdit } from "../parts/boardedit";
+import { BoardEdit, panelOf } from "../parts/boardedit";
 import { Chart, COLORS } from "../parts/chart";
 import { dashboardAddress, paramsOf, textsOf } from "../parts/saves";
 import { Empty, Failed, Loading } from "../parts/small";
+import { Suggest, named } from "../parts/suggest";
 import { figures } from "../series";
 import { read, write } from "../state";
 import { RANGES, timeText } from "../time";
@@ -28,9 +29,9 @@ export function Dashboards({ params }: { params: URLSearchParams }) {
   const board = all.find((one) => one.kind === "dashboard" && one.name === name);
   return (
     <div class="dashboards">
-      {asked.error && <Failed error={asked.error} />}
-      {!asked.answer && asked.isLoading && <Loading what="Looking for dashboards…" />}
-      {asked.answer && name && !board && <Empty title={`There is no dashboard “${name}”`}><p>It may be deleted. <a href="#/dashboards">All dashboards</a></p></Empty>}
+      {asked.error && <Failed error={asked.error} again={asked.again} />}
+      {(!asked.answer || (name && !board)) && asked.isLoading && <Loading what="Looking for dashboards…" />}
+      {asked.answer && name && !board && !asked.isLoading && <Empty title={`There is no dashboard “${name}”`}><p>It may be deleted. <a href="#/dashboards">All dashboards</a></p></Empty>}
       {asked.answer && name && board && <Board key={name} board={board} taken={all.map((one) => one.name)} params={params} onChange={asked.again} />}
       {asked.answer && !name && <All all={all} onChange={asked.again} />}
     </div>
@@ -40,11 +41,13 @@ export function Dashboards({ params }: { params: URLSearchParams }) {
 function All({ all, onChange }: { all: Saved[]; onChange: () => void }) {
   const boards = all.filter(({ kind }) => kind === "dashboard");
   const queries = all.filter(({ kind }) => kind === "query");
+  const taken = all.map(({ name }) => name);
   if (!all.length) {
     return (
       <section class="card">
         <Empty title="Nothing is saved yet">
-          <p>Ask something in <a href="#/explore">Explore</a>, then choose Saved → “on a new dashboard”. It is kept in the store, for everybody who may read this database.</p>
+          <p>What is saved is kept in the store, for everybody who may read this database. Begin here with a metric, or ask something in <a href="#/explore">Explore</a> and choose Saved.</p>
+          <NewBoard taken={taken} queries={[]} onDone={onChange} />
         </Empty>
       </section>
     );
@@ -52,9 +55,9 @@ function All({ all, onChange }: { all: Saved[]; onChange: () => void }) {
   return (
     <div class="halves">
       <section class="card">
-        <h2>Dashboards</h2>
-        {!boards.length && <p class="note">None yet: in Explore, Saved → “on a new dashboard”.</p>}
-        <ul class="list">{boards.map((one) => <Entry key={one.name} one={one} href={dashboardAddress(one.name)} detail={`${one.panels?.length} panels: ${(one.panels ?? []).map(({ title }) => title).join(", ")}`} onChange={onChange} />)}</ul>
+        <div class="head"><h2>Dashboards</h2><NewBoard taken={taken} queries={queries} onDone={onChange} /></div>
+        {!boards.length && <p class="note">None yet.</p>}
+        <ul class="list">{boards.map((one) => <Entry key={one.name} one={one} href={dashboardAddress(one.name)} detail={`${one.panels?.length} ${one.panels?.length === 1 ? "panel" : "panels"}: ${(one.panels ?? []).map(({ title }) => title).join(", ")}`} onChange={onChange} />)}</ul>
       </section>
       <section class="card">
         <h2>Saved questions</h2>
@@ -64,6 +67,47 @@ function All({ all, onChange }: { all: Saved[]; onChange: () => void }) {
     </div>
   );
 }
+
+/** Makes a dashboard with its first panel: a metric, or a question that is saved. */
+function NewBoard({ taken, queries, onDone }: { taken: string[]; queries: Saved[]; onDone: () => void }) {
+  const [isOpen, setIsOpen] = useState(false);
+  const [name, setName] = useState("");
+  const [metric, setMetric] = useState("");
+  const [query, setQuery] = useState("");
+  const [error, setError] = useState<Error | null>(null);
+  const make = async () => {
+    const title = name.trim();
+    const saved = queries.find((one) => one.name === query);
+    try {
+      if (taken.includes(title)) throw new Error(`There is a “${title}” already; choose another name.`);
+      if (!saved && !metric) throw new Error("What is its first panel to show? Choose a metric.");
+      await keepSaved({ name: title, panels: [saved ? { title: saved.name, address: saved.address ?? "" } : panelOf(metric)] });
+      location.hash = dashboardAddress(title);
+      onDone();
+    } catch (failed) {
+      setError(failed as Error);
+    }
+  };
+  if (!isOpen) return <button type="button" class={taken.length ? "" : "main"} onClick={() => setIsOpen(true)}>New dashboard</button>;
+  return (
+    <form class="bar new-board" onSubmit={(event) => { event.preventDefault(); make(); }}>
+      <input type="text" aria-label="Name of the new dashboard" placeholder="Name" required maxLength={100} value={name} ref={focusOnce} onInput={(event) => setName(event.currentTarget.value)} />
+      {queries.length > 0 && (
+        <select aria-label="First panel" value={query} onChange={(event) => setQuery(event.currentTarget.value)}>
+          <option value="">with a metric</option>
+          {queries.map((one) => <option key={one.name} value={one.name}>with {one.name}</option>)}
+        </select>
+      )}
+      {!query && <Suggest className="metric" label="Metric of the first panel" placeholder="A metric, by any part of its name" value={metric} suggest={named("metrics", {})} onChange={setMetric} />}
+      <button type="submit" class="main">Make</button>
+      <button type="button" class="plain" onClick={() => setIsOpen(false)}>Cancel</button>
+      {error && <Failed error={error} />}
+    </form>
+  );
+}
+
+/** Puts the cursor into a field as it comes. */
+const focusOnce = (field: HTMLInputElement | null) => field?.focus();
 
 function Entry({ one, href, detail, onChange }: { one: Saved; href: string; detail: string; onChange: () => void }) {
   const [error, setError] = useState<Error | null>(null);
@@ -137,7 +181,7 @@ function PanelCard({ panel, range }: PanelProps) {
         <h2><a href={write(explored)}>{panel.title}</a></h2>
         <span class="note nowrap">{range ? "" : [explored.range.start, explored.range.end].filter((text) => text !== "now").map((text) => (/^\d{11,}$/.test(text) ? timeText(Number(text), "local").slice(5, 16) : text)).join(" – ")}</span>
       </div>
-      {failed && <Failed error={failed} />}
+      {failed && <Failed error={failed} again={asked.again} />}
       {!asked.answer && asked.isLoading && <Loading what="Asking…" />}
       {asked.answer && !failed && !lines.length && <p class="note">No samples in this range.</p>}
       {asked.answer && lines.length > 0 && (

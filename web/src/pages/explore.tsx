@@ -1,7 +1,7 @@
 // Explore: several questions, each in its language, over one range.
 
-import { useEffect, useMemo, useState } from "preact/hooks";
-import { type Note, annotations, catalogue, databases } from "../api";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { type Note, Refusal, annotations, catalogue, databases } from "../api";
 import { type Outcomes, STEPS_MAX, asBody, askAll, drawn, isAsked } from "../asking";
 import { useAsked } from "../hooks";
 import { Chart, LINES_MAX } from "../parts/chart";
@@ -14,16 +14,22 @@ import { Samples } from "../parts/samples";
 import { SaveMenu } from "../parts/saves";
 import { Copy, Empty, Failed, Loading, save } from "../parts/small";
 import { Toolbar, ViewBar } from "../parts/toolbar";
+import { unknownName } from "../advice";
 import { curl, javascript, link, python } from "../code";
-import { forget, keep, kept } from "../history";
-import { type Body, type Question, emptyForm, formOf, isPlainName, textOf } from "../question";
-import { csv } from "../series";
-import { type Explored, place, read, write } from "../state";
+import { type Walk, forget, keep, kept, walked } from "../history";
+import { useKeys } from "../keys";
+import { type Body, type Question, emptyForm, formOf, insteadOf, textOf } from "../question";
+import { csv, json } from "../series";
+import { type Explored, place, read, write, zoneOf } from "../state";
 import { durationText, span, step, timeText } from "../time";
 import { format } from "../units";
 
 /** Names that are offered for one that is none. */
 const NEAREST_MAX = 6;
+
+/** Questions whose fields are on the page at first, and that come at a time. All are asked. */
+const ROWS_FIRST = 20;
+const ROWS_MORE = 20;
 
 /** Always the same, so that a graph without notes is not drawn anew for them. */
 const NO_NOTES: Note[] = [];
@@ -47,6 +53,8 @@ export function Explore({ params }: { params: URLSearchParams }) {
   const setQuestion = (at: number, question: Question | null) => set({
     questions: explored.questions.flatMap((other, index) => (index !== at ? [other] : question ? [question] : [])),
   });
+  const [rows, setRows] = useState(ROWS_FIRST);
+  const more = explored.questions.length - rows;
   const found = asked.answer;
   const series = useMemo(() => (found?.outcomes ?? []).flatMap(({ answer }) => answer?.series ?? []), [found]);
   const isAnyAsked = explored.questions.some(isAsked);
@@ -54,6 +62,15 @@ export function Explore({ params }: { params: URLSearchParams }) {
   useEffect(() => {
     if (found?.outcomes.some(({ answer }) => answer)) keep(address);
   }, [found]);
+  const walk = useRef<Walk | null>(null);
+  useKeys((event) => {
+    if (!event.ctrlKey || event.altKey || event.metaKey || !/^Arrow(Up|Down)$/.test(event.key) || event.target instanceof HTMLSelectElement) return;
+    event.preventDefault();
+    const next = walked(walk.current, address, event.key === "ArrowUp" ? 1 : -1, kept());
+    if (!next) return;
+    walk.current = next;
+    location.hash = next.addresses[next.at]!;
+  });
   const as = (write: (origin: string, database: string, body: Body) => string) => () => {
     const wanted = span(explored.range, Date.now(), explored.zone);
     if (!wanted) return "";
@@ -63,8 +80,9 @@ export function Explore({ params }: { params: URLSearchParams }) {
   return (
     <div class="explore">
       <Toolbar explored={explored} names={bases.answer?.databases.map(({ name }) => name) ?? []} set={set} isLoading={asked.isLoading} onRun={asked.again} onStop={asked.stop} />
+      {zoneOf(params) === null && <p class="caution" role="status">The address names the zone “{params.get("zone") ?? params.get("tz")}”, which this browser does not know. Times are in its own.</p>}
       <div class="rows">
-        {explored.questions.map((question, index) => {
+        {explored.questions.slice(0, rows).map((question, index) => {
           const failed = found?.outcomes[index];
           return (
             <div key={index}>
@@ -75,16 +93,21 @@ export function Explore({ params }: { params: URLSearchParams }) {
               {failed?.question.text === question.text && failed.answer?.notes.map((note) => <p class="hint" key={note}>{note}</p>)}
               {failed?.error && failed.question.text === question.text && (
                 <>
-                  <Failed error={failed.error} text={question.text} />
-                  <Nearest question={question} database={explored.database} onChoose={(next) => setQuestion(index, next)} />
+                  <Failed error={failed.error} text={question.text} {...(failed.error instanceof Refusal && failed.error.mayPass ? { again: asked.again } : {})} />
+                  <Nearest question={question} error={failed.error} database={explored.database} onChoose={(next) => setQuestion(index, next)} />
                 </>
               )}
             </div>
           );
         })}
+        {more > 0 && (
+          <p class="bar note">{more} more {more === 1 ? "query is" : "queries are"} asked and drawn, too.
+            <button type="button" class="plain" onClick={() => setRows(rows + ROWS_MORE)}>Show {Math.min(more, ROWS_MORE)} of them</button>
+          </p>
+        )}
         <p class="bar">
-          <button type="button" onClick={() => set({ questions: [...explored.questions, blank()] })}>+ query</button>
-          <Menu title="History">{(close) => <Asked onChoose={close} />}</Menu>
+          <button type="button" onClick={() => { setRows(Math.max(rows, explored.questions.length + 1)); set({ questions: [...explored.questions, blank()] }); }}>+ query</button>
+          <Menu title="History" hotkey="h">{(close) => <Asked onChoose={close} />}</Menu>
           <SaveMenu address={address} isAsked={isAnyAsked} />
           <span class="grow" />
           <Copy text={() => location.href}>Copy link</Copy>
@@ -96,11 +119,11 @@ export function Explore({ params }: { params: URLSearchParams }) {
               </>
             )}
           </Menu>
-          <button type="button" class="plain" disabled={!series.length} onClick={() => save("foliot.csv", "text/csv", csv(series))}>CSV</button>
-          <button type="button" class="plain" disabled={!series.length} onClick={() => save("foliot.json", "application/json", JSON.stringify(series))}>JSON</button>
+          <button type="button" class="plain" disabled={!series.length} onClick={async () => save("foliot.csv", "text/csv", await csv(series))}>CSV</button>
+          <button type="button" class="plain" disabled={!series.length} onClick={async () => save("foliot.json", "application/json", await json(series))}>JSON</button>
         </p>
       </div>
-      {asked.error && <Failed error={asked.error} />}
+      {asked.error && <Failed error={asked.error} again={asked.again} />}
       {!isAnyAsked && (
         <Empty title="Nothing is asked yet"><p>Type a part of a metric's name above, or choose one of <a href="#/metrics">all metrics</a>.</p></Empty>
       )}
@@ -130,19 +153,27 @@ function Asked({ onChoose }: { onChoose: () => void }) {
   );
 }
 
-/** Metrics that a name which is none may have meant. */
-function Nearest({ question, database, onChoose }: { question: Question; database: string; onChoose: (question: Question) => void }) {
+interface NearestProps {
+  question: Question;
+  error: Error;
+  database: string;
+  onChoose: (question: Question) => void;
+}
+
+/** Names that one which is none may have meant. */
+function Nearest({ question, error, database, onChoose }: NearestProps) {
   const form = question.language === "opentsdb" ? formOf(question.text) : null;
-  const search = form?.metric.split(".").filter(Boolean).at(-1) ?? "";
-  const asked = useAsked(`${database} ${search}`, async (signal) => (
-    search ? (await catalogue("metrics", { db: database, search, limit: NEAREST_MAX }, signal)).names : []
+  const unknown = unknownName(error);
+  const instead = form && unknown ? insteadOf(form, unknown) : null;
+  const asked = useAsked(`${database} ${question.text} ${error.message}`, async (signal) => (
+    instead ? (await catalogue(instead.of, { db: database, limit: NEAREST_MAX, ...instead.about }, signal)).names : []
   ));
-  const names = (asked.answer ?? []).filter((name) => name !== form?.metric && isPlainName(name));
-  if (!form || !names.length) return null;
+  const names = (asked.answer ?? []).filter((name) => instead?.isPossible(name));
+  if (!instead || !names.length) return null;
   return (
     <p class="bar nearest">
-      Others with “{search}” in their names:
-      {names.map((name) => <button key={name} type="button" class="plain" onClick={() => onChoose({ ...question, text: textOf({ ...form, metric: name }) })}>{name}</button>)}
+      {instead.said}
+      {names.map((name) => <button key={name} type="button" class="plain" onClick={() => onChoose({ ...question, text: textOf(instead.form(name)) })}>{name}</button>)}
     </p>
   );
 }
@@ -201,7 +232,7 @@ function Result({ found, explored, set, onRun }: ResultProps) {
             onRange={({ start, end }) => set({ range: { start: String(start), end: String(end) } })}
             onCursor={(values, time) => setCursor(values && time !== null ? { values, time } : null)}
           />
-          <Notes notes={notes} database={explored.database} span={found.span} zone={explored.zone} onChange={() => { noted.again(); onRun(); }} />
+          <Notes notes={notes} isWhole={noted.answer?.is_whole ?? true} database={explored.database} span={found.span} zone={explored.zone} onChange={() => { noted.again(); onRun(); }} />
           <Legend lines={lines} unit={unit} zone={explored.zone} cursor={cursor} onToggle={toggle} onFocus={setFocus} />
         </>
       )}

@@ -3,15 +3,16 @@
 import { useRef, useState } from "preact/hooks";
 import { Refusal, type Status, catalogue, query, status } from "../api";
 import { CLIENTS } from "../clients";
-import { useAsked } from "../hooks";
+import { useAsked, useHidesOwn } from "../hooks";
 import { Chart, type Line } from "../parts/chart";
 import { Machine } from "../parts/machine";
+import { HideOwn, OWN } from "../parts/own";
 import { Copy, Failed, Loading, Meter, Tile } from "../parts/small";
 import { about, bodyOf, isRate } from "../question";
 import { numbers, sharedLabels, title } from "../series";
 import { spanText } from "../time";
 import { format, unitOf } from "../units";
-import { exploring } from "./metrics";
+import { exploring } from "../state";
 
 const EVERY_MS = 2000;
 
@@ -31,10 +32,12 @@ const isForOperators = (error: Error) => error instanceof Refusal && error.statu
 export function Home() {
   const asked = useAsked("status", () => status(), EVERY_MS);
   const newest = useAsked("newest", (signal) => catalogue("newest", { limit: 200 }, signal), EVERY_MS);
+  const [hidesOwn, setHidesOwn] = useHidesOwn();
   const rates = useRates(asked.answer);
   const now = asked.answer;
   const names = newest.answer?.names ?? [];
   const foreign = names.filter((name) => !isOwn(name));
+  const listed = hidesOwn ? names.filter((name) => !name.startsWith(OWN)) : names;
   // Who has nothing yet, but for what this machine measures of itself, is shown how to begin.
   const isNew = useRef<boolean | null>(null);
   if (isNew.current === null && newest.answer) isNew.current = foreign.length === 0;
@@ -42,7 +45,7 @@ export function Home() {
     <div class="home">
       {asked.error && (isForOperators(asked.error)
         ? <p class="caution">What comes in, memory and disk are for those with the role <b>operator</b>. <a href="#/explore">Explore</a>, <a href="#/metrics">Metrics</a> and <a href="#/dashboards">Dashboards</a> are for everybody who may read.</p>
-        : <Failed error={asked.error} />)}
+        : <Failed error={asked.error} again={asked.again} />)}
       {!now && asked.isLoading && <Loading what="Asking the server…" />}
       {now && <Tiles now={now} rate={rates.total} />}
       {isNew.current && <First names={foreign} />}
@@ -58,11 +61,12 @@ export function Home() {
         )}
         <section class="card">
           <div class="head"><h2>Newest metrics</h2><a href="#/metrics">all</a></div>
-          {newest.error && <Failed error={newest.error} />}
-          {newest.answer && !names.length && <p class="note">None yet.</p>}
+          {newest.error && <Failed error={newest.error} again={newest.again} />}
+          {newest.answer && !listed.length && <p class="note">None yet{names.length > 0 && " but this server's own"}.</p>}
           <ul class="newest">
-            {(foreign.length ? foreign : names).slice(0, NEWEST_LISTED).map((name) => <li key={name}><a href={exploring(name)}>{name}</a></li>)}
+            {(hidesOwn && foreign.length ? foreign : listed).slice(0, NEWEST_LISTED).map((name) => <li key={name}><a href={exploring(name)}>{name}</a></li>)}
           </ul>
+          <HideOwn isHidden={hidesOwn} onChange={setHidesOwn} />
         </section>
       </div>
       {now?.collects_host && <Machine database="" host={now.host} />}
@@ -147,7 +151,7 @@ function Arrived({ metric }: { metric: string }) {
   return (
     <>
       <p><b>{metric}</b> arrived. <a class="button" href={exploring(metric)}>Explore it</a></p>
-      {asked.error && <Failed error={asked.error} />}
+      {asked.error && <Failed error={asked.error} again={asked.again} />}
       {shown && (
         <Chart
           lines={shown.series.map((series) => ({ title: title(series, shared), times: series.times, values: numbers(series) }))}

@@ -3,10 +3,11 @@
 import { useRef, useState } from "preact/hooks";
 import { type Column, type Role, type Sheet, sheetOf } from "../csv";
 import { FORMATS, type Format, LOOKED_AT_BYTES, type Plan, type Progress, bringFile, formatOf, influxPrecision } from "../importing";
-import { Failed } from "../parts/small";
+import { faultOf, isGzip, unpacked } from "../encoding";
+import { Failed, Loading } from "../parts/small";
 import { timeText } from "../time";
 import { format } from "../units";
-import { exploring } from "./metrics";
+import { exploring } from "../state";
 
 interface Chosen {
   file: File;
@@ -26,8 +27,14 @@ const ROLES: [Role, string][] = [["time", "time"], ["value", "value"], ["label",
 
 const METRICS_LISTED = 50;
 
-async function look(file: File): Promise<Chosen> {
-  const text = await file.slice(0, LOOKED_AT_BYTES).text();
+const firstBytes = async (file: File) => new Uint8Array(await file.slice(0, LOOKED_AT_BYTES).arrayBuffer());
+
+async function look(given: File): Promise<Chosen> {
+  const file = isGzip(await firstBytes(given)) ? await unpacked(given) : given;
+  const bytes = await firstBytes(file);
+  const fault = faultOf(bytes);
+  if (fault) throw new Error(fault);
+  const text = new TextDecoder().decode(bytes);
   const lines = text.split("\n").slice(0, 200);
   if (file.size > LOOKED_AT_BYTES) lines.pop();
   const found = formatOf(lines);
@@ -42,18 +49,21 @@ export function Import() {
   const [run, setRun] = useState<Run | null>(null);
   const [error, setError] = useState<Error | null>(null);
   const [isOver, setIsOver] = useState(false);
+  const [isLooking, setIsLooking] = useState(false);
   const field = useRef<HTMLInputElement>(null);
   const choose = async (file: File | undefined) => {
     if (!file) return;
     run?.abort.abort();
     setRun(null);
     setError(null);
+    setIsLooking(true);
     try {
       setChosen(await look(file));
     } catch (failed) {
       setChosen(null);
       setError(failed as Error);
     }
+    setIsLooking(false);
   };
   const set = (part: Partial<Plan>) => {
     if (!chosen) return;
@@ -105,6 +115,7 @@ export function Import() {
           )}
       </section>
       {error && <Failed error={error} />}
+      {isLooking && <Loading what="Looking at the file…" />}
       {chosen && (
         <section class="card">
           <div class="head"><h2>What it is</h2>

@@ -1,46 +1,44 @@
 // Metrics: all of them by any part of their names, and one of them closely.
 
 import { useState } from "preact/hooks";
-import { type Facts, type Help, cardinality, catalogue, facts, query, reporters } from "../api";
-import { useAsked } from "../hooks";
+import { type Facts, type Help, cardinality, catalogue, facts, query } from "../api";
+import { useAsked, useHidesOwn } from "../hooks";
+import { HideOwn, OWN } from "../parts/own";
 import { Chart } from "../parts/chart";
 import { Delete } from "../parts/delete";
-import { SeriesMakers, who } from "../parts/senders";
+import { Labelled } from "../parts/labelled";
+import { Reporters } from "../parts/reporters";
+import { SeriesMakers } from "../parts/senders";
 import { Empty, Failed, Loading, Tile } from "../parts/small";
 import { about, bodyOf, isPlainName } from "../question";
 import { isCounter, numbers, sharedLabels, title } from "../series";
-import { unexplored, write } from "../state";
+import { exploring, labelAddress, metricAddress } from "../state";
 import { spanText, step, timeText } from "../time";
 import { format, unitOf } from "../units";
 
 const HOUR_MS = 3_600_000;
 const NAMES_LISTED = 200;
 const VALUES_LISTED = 50;
-const SERIES_LISTED = 200;
-
-/** A series that has been silent for this long beside others that report is said to be quiet. */
-const QUIET_MS = HOUR_MS;
-
-/** The address of Explore with a first question about a metric. */
-export const exploring = (metric: string, counts = false) =>
-  write({ ...unexplored(), questions: [about(metric, counts)] });
-
-const metricAddress = (metric: string) => `#/metrics?${new URLSearchParams({ metric })}`;
 
 export function Metrics({ params }: { params: URLSearchParams }) {
-  const metric = params.get("metric") ?? "";
+  const [metric, label, value] = ["metric", "label", "value"].map((name) => params.get(name) ?? "") as [string, string, string];
   const [search, setSearch] = useState("");
-  const asked = useAsked(`metrics ${search}`, (signal) => catalogue("metrics", { search, limit: NAMES_LISTED }, signal));
+  const [hidesOwn, setHidesOwn] = useHidesOwn();
+  // Who looks for them sees them.
+  const without = hidesOwn && !search.toLowerCase().includes(OWN.slice(0, -1)) ? OWN : "";
+  const asked = useAsked(`metrics ${search} ${without}`, (signal) => catalogue("metrics", { search, without, limit: NAMES_LISTED }, signal));
   const found = asked.answer;
   return (
-    <div class={`columns ${metric ? "chosen" : ""}`}>
+    <div class={`columns ${metric || label ? "chosen" : ""}`}>
       <section class="card names" aria-label="Metrics">
         <input type="search" placeholder="Find a metric by any part of its name" aria-label="Find a metric" value={search} onInput={(event) => setSearch(event.currentTarget.value)} />
-        {asked.error && <Failed error={asked.error} />}
+        <HideOwn isHidden={hidesOwn} onChange={setHidesOwn} />
+        {asked.error && <Failed error={asked.error} again={asked.again} />}
         {!found && asked.isLoading && <Loading what="Looking…" />}
         {found && !found.names.length && (
           search
             ? <Empty title={`No metric has “${search}” in its name`} />
+            : without ? <Empty title="Nothing but this server's own metrics"><p>They are hidden. See <a href="#/home">Home</a> for how to send others.</p></Empty>
             : <Empty title="Nothing is stored yet"><p>See <a href="#/home">Home</a> for how to send a first point.</p></Empty>
         )}
         <ul>
@@ -50,7 +48,7 @@ export function Metrics({ params }: { params: URLSearchParams }) {
         </ul>
         {found && !found.is_whole && <p class="note">The first {found.names.length}; type more of the name to see others.</p>}
       </section>
-      {metric ? <Metric key={metric} metric={metric} /> : <Largest />}
+      {metric ? <Metric key={metric} metric={metric} /> : label ? <Labelled key={`${label}\0${value}`} label={label} value={value} /> : <Largest />}
     </div>
   );
 }
@@ -87,7 +85,7 @@ function Largest() {
   const widest = found?.labels[0]?.values ?? 1;
   return (
     <div class="details">
-      {asked.error && <Failed error={asked.error} />}
+      {asked.error && <Failed error={asked.error} again={asked.again} />}
       {!found && asked.isLoading && <section class="card"><Loading what="Counting series…" /></section>}
       {found && (
         <>
@@ -96,7 +94,7 @@ function Largest() {
             <p class="note">{format(found.series)} series of {format(found.metrics_total)} metrics{grew && `; ${signed(grew.total)} report since yesterday`}
               {isDear && !isWanted && <> <button type="button" class="plain" onClick={() => setIsWanted(true)}>count growth since yesterday</button></>}
             </p>
-            {grown.error && <Failed error={grown.error} />}
+            {grown.error && <Failed error={grown.error} again={grown.again} />}
             <ul class="ranks">
               {found.metrics.map(({ name, series }) => (
                 <li key={name}><a href={metricAddress(name)}>{name}</a><span>{Boolean(grew?.of.get(name)) && <small title="How many more series report since yesterday than the day before">{signed(grew!.of.get(name)!)} a day</small>} {format(series)}</span><progress value={series} max={most} aria-hidden="true" /></li>
@@ -108,7 +106,7 @@ function Largest() {
             <p class="note">a label with one of its values</p>
             <ul class="ranks">
               {found.pairs.map(({ name, value, series }) => (
-                <li key={`${name}\0${value}`}><b>{name}={value}</b><span>{format(series)}</span><progress value={series} max={found.pairs[0]?.series ?? 1} aria-hidden="true" /></li>
+                <li key={`${name}\0${value}`}><a href={labelAddress(name, value)}>{name}={value}</a><span>{format(series)}</span><progress value={series} max={found.pairs[0]?.series ?? 1} aria-hidden="true" /></li>
               ))}
             </ul>
           </section>
@@ -117,7 +115,7 @@ function Largest() {
             <p class="note">{found.labels_total} labels in all</p>
             <ul class="ranks">
               {found.labels.map(({ name, values }) => (
-                <li key={name}><b>{name}</b><span>{format(values)}</span><progress value={values} max={widest} aria-hidden="true" /></li>
+                <li key={name}><a href={labelAddress(name)}>{name}</a><span>{format(values)}</span><progress value={values} max={widest} aria-hidden="true" /></li>
               ))}
             </ul>
           </section>
@@ -163,7 +161,7 @@ function Metric({ metric }: { metric: string }) {
           <a class="button" href={exploring(metric, shown?.counts)}>Explore</a>
         </div>
         {told.answer?.help && <Described of={told.answer.help} />}
-        {drawn.error && <Failed error={drawn.error} />}
+        {drawn.error && <Failed error={drawn.error} again={drawn.again} />}
         {!shown && drawn.isLoading && <Loading what="Drawing the last hour…" />}
         {shown && (shown.series.length
           ? <>
@@ -175,12 +173,12 @@ function Metric({ metric }: { metric: string }) {
             </>
           : <Empty title="No samples in the last hour"><p>Explore may find older ones.</p></Empty>)}
       </section>
-      {told.error && <Failed error={told.error} />}
+      {told.error && <Failed error={told.error} again={told.again} />}
       {isDear && !isWanted && <p class="bar wide"><button type="button" onClick={() => setIsWanted(true)}>Count its samples and bytes</button></p>}
       {told.answer && <Stored told={told.answer} />}
       <section class="card wide">
         <h2>Labels</h2>
-        {counted.error && <Failed error={counted.error} />}
+        {counted.error && <Failed error={counted.error} again={counted.again} />}
         {!found && counted.isLoading && <Loading what="Counting series…" />}
         {found && <p class="note">{format(found.series)} series</p>}
         <ul class="ranks">
@@ -194,7 +192,7 @@ function Metric({ metric }: { metric: string }) {
         </ul>
         {found && !found.labels.length && <p class="note">Its series have no labels.</p>}
       </section>
-      <Reporters key={turn} metric={metric} />
+      <Reporters key={turn} of={{ metric }} />
       <Delete metric={metric} onDone={() => { setTurn(turn + 1); counted.again(); drawn.again(); }} />
     </div>
   );
@@ -220,54 +218,14 @@ function Stored({ told }: { told: Facts }) {
   );
 }
 
-/** Its series by their last samples: what has stopped reporting stands first. */
-function Reporters({ metric }: { metric: string }) {
-  const asked = useAsked(`series ${metric}`, (signal) => reporters({ metric, limit: SERIES_LISTED }, signal));
-  const found = asked.answer;
-  const now = Date.now();
-  const quiet = (found?.series ?? []).filter(({ last_ms }) => now - last_ms > QUIET_MS).length;
-  return (
-    <section class="card wide">
-      <h2>Last samples</h2>
-      {asked.error && <Failed error={asked.error} />}
-      {!found && asked.isLoading && <Loading what="Looking for last samples…" />}
-      {found && (
-        <p class="note">
-          {format(found.total)} series have samples, {quiet ? `${format(quiet)}${quiet === SERIES_LISTED ? " or more" : ""} of them none in the last hour` : "all of them in the last hour"}
-          {!found.is_whole && `; the ${SERIES_LISTED} that were quiet longest`}
-        </p>
-      )}
-      {found && found.series.length > 0 && (
-        <div class="scroll" tabIndex={0} role="region" aria-label="Last samples">
-          <table>
-            <thead><tr><th scope="col">Series</th><th scope="col">Last sample</th><th scope="col" class="number">Ago</th><th scope="col">Made by</th></tr></thead>
-            <tbody>
-              {found.series.map(({ labels, last_ms, made_by }) => {
-                const name = Object.entries(labels).map(([key, value]) => `${key}=${value}`).join(", ") || "no labels";
-                return (
-                  <tr key={name}>
-                    <td>{name}</td><td class="nowrap">{timeText(last_ms, "local")}</td>
-                    <td class={`number ${now - last_ms > QUIET_MS ? "quiet" : ""}`}>{last_ms > now ? "ahead" : spanText(now - last_ms)}</td>
-                    <td class={made_by ? "nowrap" : "note"}>{made_by ? `${who(made_by)}, ${made_by.protocol}` : "not known"}</td>
-                  </tr>
-                );
-              })}
-            </tbody>
-          </table>
-        </div>
-      )}
-    </section>
-  );
-}
-
 function Values({ metric, label }: { metric: string; label: string }) {
   const asked = useAsked(label, (signal) => catalogue("values", { metric, label, limit: VALUES_LISTED }, signal));
-  if (asked.error) return <Failed error={asked.error} />;
+  if (asked.error) return <Failed error={asked.error} again={asked.again} />;
   if (!asked.answer) return <Loading what="Listing…" />;
   return (
     <p class="values">
-      {asked.answer.names.map((name) => <code key={name}>{name}</code>)}
-      {!asked.answer.is_whole && "…"}
+      {asked.answer.names.map((name) => <a key={name} class="code" href={labelAddress(label, name)}>{name}</a>)}
+      {!asked.answer.is_whole && <a href={labelAddress(label)}>…</a>}
     </p>
   );
 }

@@ -73,7 +73,7 @@ function Targets() {
   const sum = (of: TargetState) => jobs.reduce((all, { job }) => all + job.targets[of], 0);
   return (
     <>
-      {asked.error && <Failed error={asked.error} />}
+      {asked.error && <Failed error={asked.error} again={asked.again} />}
       {!found && asked.isLoading && <section class="card"><Loading what="Asking the server…" /></section>}
       {found && <Obeyed config={found.config} nothing="Nothing is scraped" />}
       {found?.config.file && (
@@ -157,7 +157,7 @@ function Rules() {
   const groups = (found?.groups ?? []).map((group) => ({ group, list: group.name.toLowerCase().includes(low) && !isOnlyBad ? group.rules : group.rules.filter(fits) })).filter(({ list }) => list.length);
   return (
     <>
-      {asked.error && <Failed error={asked.error} />}
+      {asked.error && <Failed error={asked.error} again={asked.again} />}
       {!found && asked.isLoading && <section class="card"><Loading what="Asking the server…" /></section>}
       {found && <Obeyed config={found.config} nothing="No rules are followed" />}
       {found?.config.file && (
@@ -214,7 +214,7 @@ function Alerts() {
   const list = (found?.alerts ?? []).filter(fits).sort((a, b) => Number(b.stage === "firing") - Number(a.stage === "firing") || b.since_ms - a.since_ms);
   return (
     <>
-      {asked.error && <Failed error={asked.error} />}
+      {asked.error && <Failed error={asked.error} again={asked.again} />}
       {!found && asked.isLoading && <section class="card"><Loading what="Asking the server…" /></section>}
       {found && <Obeyed config={found.config} nothing="There are no alerts without rules" />}
       {found?.config.file && (

@@ -32,7 +32,7 @@ export function Operations({ params }: { params: URLSearchParams }) {
           ))}
         </nav>
       </div>
-      {asked.error && <Failed error={asked.error} />}
+      {asked.error && <Failed error={asked.error} again={asked.again} />}
       {!now && asked.isLoading && <Loading what="Asking the server…" />}
       {now && <Alarms now={now} />}
       {view === "overview" && now && <Overview now={now} />}

@@ -15,13 +15,13 @@ const STATES: Record<Backup["state"], string> = { running: "running", done: "goo
 export function Backups() {
   const asked = useAsked("backups", () => backups(), EVERY_MS);
   const told = asked.answer;
-  if (!told) return asked.error ? <Failed error={asked.error} /> : <section class="card"><Loading what="Asking the server…" /></section>;
+  if (!told) return asked.error ? <Failed error={asked.error} again={asked.again} /> : <section class="card"><Loading what="Asking the server…" /></section>;
   const good = lastGood(told.backups);
   const newest = told.backups[0];
   const age = good?.ended_ms ? Date.now() - good.ended_ms : null;
   return (
     <>
-      {asked.error && <Failed error={asked.error} />}
+      {asked.error && <Failed error={asked.error} again={asked.again} />}
       {newest?.state === "failed" && <div class="failed" role="alert"><p>The last backup failed: {newest.error}</p></div>}
       {good && (
         <div class="tiles">

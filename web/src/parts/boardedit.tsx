@@ -3,10 +3,11 @@
 
 import { useState } from "preact/hooks";
 import { type Panel, type Saved, forgetSaved, keepSaved } from "../api";
-import { read, write } from "../state";
+import { exploring, read, write } from "../state";
 import { instant } from "../time";
 import { paramsOf, textsOf } from "./saves";
 import { Failed } from "./small";
+import { Suggest, named } from "./suggest";
 
 interface Props {
   board: Saved;
@@ -16,6 +17,9 @@ interface Props {
   onDone: (name: string | null) => void;
 }
 
+/** Letters that the server takes for a title. */
+const TITLE_CHARS_MAX = 100;
+
 const rangeOf = ({ address }: Panel) => read(paramsOf(address)).range;
 
 /** The panel over another range. */
@@ -23,11 +27,15 @@ function ranged(panel: Panel, start: string, end: string): Panel {
   return { ...panel, address: write({ ...read(paramsOf(panel.address)), range: { start, end } }) };
 }
 
+/** A panel that shows a metric. */
+export const panelOf = (metric: string): Panel => ({ title: metric.slice(0, TITLE_CHARS_MAX), address: exploring(metric) });
+
 const isTime = (text: string) => instant(text, Date.now(), "local") !== null;
 
 export function BoardEdit({ board, taken, onDone }: Props) {
   const [name, setName] = useState(board.name);
   const [panels, setPanels] = useState<(Panel & { key: number })[]>(() => (board.panels ?? []).map((panel, key) => ({ ...panel, key })));
+  const [metric, setMetric] = useState("");
   const [error, setError] = useState<Error | null>(null);
   const change = (key: number, next: Panel) => setPanels((all) => all.map((one) => (one.key === key ? { ...next, key } : one)));
   const move = (at: number, by: number) => setPanels((all) => {
@@ -36,13 +44,17 @@ export function BoardEdit({ board, taken, onDone }: Props) {
     if (moved) next.splice(at + by, 0, moved);
     return next;
   });
+  const add = () => {
+    setPanels((all) => [...all, { ...panelOf(metric), key: 1 + Math.max(-1, ...all.map(({ key }) => key)) }]);
+    setMetric("");
+  };
   const keep = async () => {
     const title = name.trim();
     const bare = panels.map(({ title, address }) => ({ title: title.trim(), address }));
     try {
       if (title !== board.name && taken.includes(title)) throw new Error(`There is a “${title}” already; choose another name.`);
       const odd = bare.find((panel) => [rangeOf(panel).start, rangeOf(panel).end].some((text) => !isTime(text)));
-      if (odd) throw new Error(`The range of “${odd.title}” is no time: write 1h-ago, now, or 2026/03/01-08:00.`);
+      if (odd) throw new Error(`The range of “${odd.title}” is no time: write 1h-ago, now-7d, now, or 2026/03/01-08:00.`);
       if (!bare.length) {
         await forgetSaved(board.name);
         onDone("");
@@ -87,6 +99,11 @@ export function BoardEdit({ board, taken, onDone }: Props) {
           );
         })}
       </ol>
+      <div class="bar">
+        <Suggest className="metric" label="Metric of another panel" placeholder="A metric, by any part of its name" value={metric} suggest={named("metrics", {})} onChange={setMetric} />
+        <button type="button" disabled={!metric} onClick={add}>+ panel</button>
+        <span class="note">Others come from Explore: Saved, on {board.name}.</span>
+      </div>
     </form>
   );
 }

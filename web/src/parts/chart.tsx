@@ -4,6 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import type { Note } from "../api";
 import { stacked, withHoles } from "../series";
+import { pause } from "../slices";
 import { type Span, type Zone, tickTexts } from "../time";
 import { type Unit, format, tickSteps } from "../units";
 
@@ -47,6 +48,9 @@ const LINES_LIVELY_MAX = 50;
 const POINTS_LIVELY_MAX = 20_000;
 
 const dense = (lines: Line[]) => lines.reduce((sum, { times }) => sum + times.length, 0) > POINTS_LIVELY_MAX;
+
+/** Whether a graph of lines is drawn in several tasks, since one would hold up all else. */
+const isHeavy = (lines: Line[]) => lines.length > LINES_LIVELY_MAX || dense(lines);
 
 const style = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
@@ -114,7 +118,7 @@ function options(props: Props, width: number, handlers: { current: Props }): uPl
   const lineWidth = isDense ? 1 : 1.6;
   return {
     width, height: props.height, ms: 1, pxAlign: 0, padding: [10, 22, 0, 0],
-    tzDate: (at) => (props.zone === "utc" ? uPlot.tzDate(new Date(at), "Etc/UTC") : new Date(at)),
+    tzDate: (at) => (props.zone === "local" ? new Date(at) : uPlot.tzDate(new Date(at), props.zone === "utc" ? "Etc/UTC" : props.zone)),
     legend: { show: false },
     focus: { alpha: 0.25 },
     cursor: {
@@ -229,9 +233,21 @@ export function Chart(props: Props) {
     if (!element) return undefined;
     const make = () => {
       plot.current?.destroy();
-      const { lines, isStacked = false } = handlers.current;
-      plot.current = new uPlot(options(handlers.current, element.clientWidth || 300, handlers), aligned(lines, isStacked), element);
-      shown.current = { lines, span: handlers.current.span };
+      const { lines, span, isStacked = false } = handlers.current;
+      const heavy = isHeavy(lines);
+      const made = new uPlot(options(handlers.current, element.clientWidth || 300, handlers), heavy ? [[]] : aligned(lines, isStacked), element);
+      plot.current = made;
+      shown.current = { lines, span };
+      if (heavy) fill(made, lines, isStacked);
+    };
+    // Another plot may be wanted meanwhile, or other lines, which are drawn then.
+    const fill = async (made: uPlot, lines: Line[], isStacked: boolean) => {
+      const isWanted = () => plot.current === made && shown.current?.lines === lines;
+      await pause();
+      if (!isWanted()) return;
+      const data = aligned(lines, isStacked);
+      await pause();
+      if (isWanted()) made.setData(data);
     };
     make();
     // It tells the size at once, too, which is no reason to draw again.

@@ -22,7 +22,7 @@ export function Settings() {
         <input type="search" aria-label="Find a setting" placeholder="Find a setting by name or by what it does" value={search} onInput={(event) => setSearch(event.currentTarget.value)} />
         <label class="check"><input type="checkbox" checked={isOnlySet} onChange={(event) => setIsOnlySet(event.currentTarget.checked)} />only those that were set</label>
       </div>
-      {asked.error && <Failed error={asked.error} />}
+      {asked.error && <Failed error={asked.error} again={asked.again} />}
       {!asked.answer && asked.isLoading && <Loading what="Asking the server…" />}
       {asked.answer && !found.length && <Empty title={isOnlySet && !search ? "Nothing was set: all is as it comes" : "No setting is called so"} />}
       {found.length > 0 && (
@@ -65,7 +65,7 @@ export function Log() {
           <option value="trace">all levels</option><option value="info">info and worse</option><option value="warn">warnings and errors</option><option value="error">errors</option>
         </select>
       </div>
-      {asked.error && <Failed error={asked.error} />}
+      {asked.error && <Failed error={asked.error} again={asked.again} />}
       {!asked.answer && asked.isLoading && <Loading what="Asking the server…" />}
       {asked.answer && !lines.length && <Empty title={asked.answer.lines.length ? "No line fits" : "The server has said nothing"}><p>How much it says is set by <code>log.level</code>.</p></Empty>}
       {lines.length > 0 && (

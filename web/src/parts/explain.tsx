@@ -1,6 +1,7 @@
 // How questions were carried out, question by question: as a tree of steps, from what is shown down
 // to what was read, and what that took.
 
+import { useState } from "preact/hooks";
 import type { Took, TreeNode } from "../api";
 import type { Outcome } from "../asking";
 import { format } from "../units";
@@ -10,6 +11,9 @@ interface Props {
   /** From the first question's sending to the last answer's end. */
   tookMs: number;
 }
+
+/** Questions that are explained. */
+const EXPLAINED_MAX = 20;
 
 export interface Step {
   depth: number;
@@ -64,12 +68,14 @@ export function stepsOf(node: TreeNode, depth = 0): Step[] {
 }
 
 export function Explain({ asked, tookMs }: Props) {
+  const [isOpen, setIsOpen] = useState(false);
   const answered = asked.flatMap(({ question, answer }, index) => (answer ? [{ question, index, answer }] : []));
+  const shown = isOpen ? answered.slice(0, EXPLAINED_MAX) : [];
   return (
-    <details class="cost">
+    <details class="cost" onToggle={(event) => setIsOpen(event.currentTarget.open)}>
       <summary>Explain: how it was answered, and what that cost</summary>
       <ul>
-        {answered.map(({ question, index, answer: { figures, tree } }) => {
+        {shown.map(({ question, index, answer: { figures, tree } }) => {
           const steps = tree ? stepsOf(tree) : [];
           const blocks = figures.blocks_read + figures.blocks_summed;
           return (
@@ -100,6 +106,7 @@ export function Explain({ asked, tookMs }: Props) {
           );
         })}
       </ul>
+      {answered.length > EXPLAINED_MAX && <p class="note">The first {EXPLAINED_MAX} of {answered.length} questions.</p>}
       <p class="note">Asked, sent and read in {format(tookMs / 1000, "seconds")}.</p>
     </details>
   );

@@ -25,7 +25,7 @@ export function Jobs() {
   return (
     <section class="card">
       <h2>Work that takes long</h2>
-      {(error ?? asked.error) && <Failed error={(error ?? asked.error)!} />}
+      {(error ?? asked.error) && <Failed error={(error ?? asked.error)!} again={asked.again} />}
       {asked.answer && !rows.length && <p class="note">None: imports, changes, forced flushes and merges, and backups would stand here.</p>}
       {rows.length > 0 && (
         <div class="scroll" tabIndex={0} role="region" aria-label="Work that takes long">

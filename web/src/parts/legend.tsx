@@ -24,7 +24,7 @@ const LISTED_FIRST = 25;
 
 export function Legend({ lines, unit, zone, cursor, onToggle, onFocus }: Props) {
   const [search, setSearch] = useState("");
-  const listed = useGrowing(LISTED_FIRST, LISTED_MAX);
+  const [listed, onScroll] = useGrowing(LISTED_FIRST, LISTED_MAX);
   // Only what is under the crosshair changes with it.
   const all = useMemo(() => lines.map((line) => {
     const { last, min, mean, max } = figures(line.values);
@@ -37,7 +37,7 @@ export function Legend({ lines, unit, zone, cursor, onToggle, onFocus }: Props) 
       {lines.length > 12 && (
         <input type="search" placeholder={`Find among ${lines.length} lines`} aria-label="Find a line" value={search} onInput={(event) => setSearch(event.currentTarget.value)} />
       )}
-      <div class="scroll">
+      <div class="scroll" onScroll={onScroll}>
         <table>
           <thead>
             <tr>

@@ -112,7 +112,7 @@ function PanelCard({ panel, database, host }: { panel: Panel; database: string; 
   return (
     <article class="card">
       <div class="head"><h3>{panel.title}</h3><span class="now">{has ? format(now, panel.unit) : ""}</span></div>
-      {asked.error && <Failed error={asked.error} />}
+      {asked.error && <Failed error={asked.error} again={asked.again} />}
       {shown && <Chart lines={shown.lines} span={shown.span} unit={panel.unit} zone="local" height={150} isStacked={Boolean(panel.isStacked)} label={panel.title} />}
       <ul class="key">{shown?.lines.map((one, index) => <li key={one.title} class={`c${index}`}>{one.title} {format(lasts[index], panel.unit)}</li>)}</ul>
       {shown && !has && <p class="note">Two rounds of the collector make a line.</p>}

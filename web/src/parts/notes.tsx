@@ -7,13 +7,15 @@ import { Failed } from "./small";
 
 interface Props {
   notes: Note[];
+  /** Whether these are all of the range. */
+  isWhole: boolean;
   database: string;
   span: Span;
   zone: Zone;
   onChange: () => void;
 }
 
-export function Notes({ notes, database, span, zone, onChange }: Props) {
+export function Notes({ notes, isWhole, database, span, zone, onChange }: Props) {
   const [isOpen, setIsOpen] = useState(false);
   const [text, setText] = useState("");
   const [at, setAt] = useState("now");
@@ -38,6 +40,7 @@ export function Notes({ notes, database, span, zone, onChange }: Props) {
   });
   return (
     <div class="notes">
+      {!isWhole && <span class="note">The last {notes.length} of more notes in this range:</span>}
       {notes.map(({ start_ms, end_ms, text: said }) => (
         <span class="pill" key={start_ms}>
           <time>{timeText(start_ms, zone).slice(span.end - span.start > 86_400_000 ? 5 : 11, 16)}{end_ms ? ` – ${timeText(end_ms, zone).slice(11, 16)}` : ""}</time> {said}

@@ -51,7 +51,7 @@ export function Overview({ now }: { now: Status }) {
       <div class="halves">
         <section class="card">
           <h2>Samples a second</h2>
-          {asked.error && <Failed error={asked.error} />}
+          {asked.error && <Failed error={asked.error} again={asked.again} />}
           {lines.some((line) => line.times.length > 1)
             ? <Chart lines={lines} span={span} unit="/s" zone="local" height={190} isStacked fromZero label="Samples a second by protocol, the last day" />
             : <p class="note">A moment is kept each minute; the graph begins with the third. What comes in right now is on <a href="#/home">Home</a>.</p>}

@@ -31,7 +31,7 @@ function Runs({ asked }: { asked: { answer: { queries: Running[] } | null; error
   return (
     <section class="card">
       <h2>Queries that run</h2>
-      {(error ?? asked.error) && <Failed error={(error ?? asked.error)!} />}
+      {(error ?? asked.error) && <Failed error={(error ?? asked.error)!} again={asked.again} />}
       {asked.answer && !rows.length && <p class="note">None right now.</p>}
       {rows.length > 0 && (
         <div class="scroll" tabIndex={0} role="region" aria-label="Queries that run">
@@ -62,7 +62,7 @@ const millis = (ms: number) => format(ms / 1000, "seconds");
 
 const ORDERS: [keyof Cost, string][] = [["took_ms", "total time"], ["took_max_ms", "slowest"], ["count", "most often"], ["samples_read", "samples"], ["memory_peak_bytes", "memory"]];
 
-function Costs({ asked }: { asked: { answer: { costs: Cost[] } | null; error: Error | null; isLoading: boolean } }) {
+function Costs({ asked }: { asked: { answer: { costs: Cost[] } | null; error: Error | null; isLoading: boolean; again: () => void } }) {
   const [order, setOrder] = useState<keyof Cost>("took_ms");
   const rows = [...(asked.answer?.costs ?? [])].sort((a, b) => Number(b[order]) - Number(a[order]));
   return (
@@ -75,7 +75,7 @@ function Costs({ asked }: { asked: { answer: { costs: Cost[] } | null; error: Er
           </select>
         </label>
       </div>
-      {asked.error && <Failed error={asked.error} />}
+      {asked.error && <Failed error={asked.error} again={asked.again} />}
       {!asked.answer && asked.isLoading && <Loading what="Asking the server…" />}
       {asked.answer && !rows.length && <p class="note">None since the start: what is over within milliseconds is not counted.</p>}
       {rows.length > 0 && (

@@ -13,7 +13,7 @@ export function Retention() {
   const found = asked.answer;
   return (
     <>
-      {asked.error && <Failed error={asked.error} />}
+      {asked.error && <Failed error={asked.error} again={asked.again} />}
       {!found && asked.isLoading && <Loading what="Asking the server…" />}
       {found && (
         <div class="halves">

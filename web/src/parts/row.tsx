@@ -1,11 +1,10 @@
 // One question of Explore: as a form, or as text in its language.
 
 import { useState } from "preact/hooks";
-import { catalogue } from "../api";
 import {
   AGGREGATORS, FOLDS, type Filter, type Form, type Question, emptyForm, formOf, promqlOf, selectText, textOf,
 } from "../question";
-import { Suggest } from "./suggest";
+import { Suggest, named } from "./suggest";
 import { Text } from "./text";
 
 interface Props {
@@ -17,18 +16,6 @@ interface Props {
   onRemove: () => void;
   onRun: () => void;
 }
-
-const NAMES_SUGGESTED = 30;
-
-const suggest = (of: string, params: Record<string, string>) => async (typed: string, signal: AbortSignal) => {
-  const search = typed.replace(/[*|].*$/, "");
-  const asked = { ...params, search, limit: NAMES_SUGGESTED, ...(of === "metrics" ? { help: "true" } : {}) };
-  const { names, help } = await catalogue(of, asked, signal);
-  return names.map((name) => {
-    const note = help?.[name]?.help;
-    return note ? { name, note } : { name };
-  });
-};
 
 export function Row({ question, database, index, canRemove, onChange, onRemove, onRun }: Props) {
   const form = question.language === "opentsdb" ? formOf(question.text) : null;
@@ -81,7 +68,7 @@ function FormFields({ form, database, onChange }: { form: Form; database: string
     <div class="form">
       <Suggest
         className="metric" label="Metric" placeholder="Metric, by any part of its name" value={form.metric}
-        suggest={suggest("metrics", { db: database })} onChange={(metric) => set({ metric, filters: metric === form.metric ? form.filters : [] })}
+        suggest={named("metrics", { db: database })} onChange={(metric) => set({ metric, filters: metric === form.metric ? form.filters : [] })}
       />
       <label>series
         <select value={form.aggregator} onChange={(event) => set({ aggregator: event.currentTarget.value })}>
@@ -112,7 +99,7 @@ function FormFields({ form, database, onChange }: { form: Form; database: string
           <b>{filter.label}</b>
           <Suggest
             label={`Value of ${filter.label}`} value={filter.pattern} placeholder="*" isFirst={filter.label === added}
-            suggest={suggest("values", { ...of, label: filter.label })} onChange={(pattern) => setFilter(at, { pattern: pattern || "*" })}
+            suggest={named("values", { ...of, label: filter.label })} onChange={(pattern) => setFilter(at, { pattern: pattern || "*" })}
           />
           <label title="A line for each value">
             <input type="checkbox" checked={filter.splits} onChange={(event) => setFilter(at, { splits: event.currentTarget.checked })} />split
@@ -122,7 +109,7 @@ function FormFields({ form, database, onChange }: { form: Form; database: string
       ))}
       {form.metric && (adding
         ? <Suggest
-            className="label" label="Label" placeholder="Label" value="" isFirst suggest={suggest("labels", of)}
+            className="label" label="Label" placeholder="Label" value="" isFirst suggest={named("labels", of)}
             onChange={(label) => {
               setAdding(false);
               setAdded(label);

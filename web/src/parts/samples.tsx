@@ -16,10 +16,10 @@ export function Samples({ all, zone }: { all: Series[]; zone: Zone }) {
   const rows = useMemo(() => newest(all, ROWS_MAX), [all]);
   const shared = useMemo(() => sharedLabels(all), [all]);
   const isFull = rows.length === ROWS_MAX;
-  const listed = useGrowing(ROWS_FIRST, rows.length);
+  const [listed, onScroll] = useGrowing(ROWS_FIRST, rows.length);
   const isTold = all.some(({ made_by }) => made_by);
   return (
-    <div class="scroll tall" tabIndex={0} role="region" aria-label="Samples">
+    <div class="scroll tall" tabIndex={0} role="region" aria-label="Samples" onScroll={onScroll}>
       <table>
         <thead><tr><th scope="col">Time</th><th scope="col">Series</th><th scope="col">Kind</th><th scope="col" class="number">Value</th>{isTold && <th scope="col">Series made by</th>}</tr></thead>
         <tbody>

@@ -50,7 +50,7 @@ function Saves({ address, isAsked, close }: { address: string; isAsked: boolean;
   };
   return (
     <>
-      {asked.error && <Failed error={asked.error} />}
+      {asked.error && <Failed error={asked.error} again={asked.again} />}
       {queries.map((one) => (
         <a key={one.name} href={one.address} onClick={close}><span>{one.name}</span><span class="note code">{textsOf(one.address ?? "")}</span></a>
       ))}

@@ -31,7 +31,7 @@ export function Senders() {
           </select>
         </label>
       </div>
-      {asked.error && <Failed error={asked.error} />}
+      {asked.error && <Failed error={asked.error} again={asked.again} />}
       {!found && asked.isLoading && <Loading what="Asking the server…" />}
       {found && !found.senders.length && <Empty title="Nobody has sent anything since the start"><p><a href="#/home">Home</a> says how to send a first point.</p></Empty>}
       {found && found.senders.length > 0 && (

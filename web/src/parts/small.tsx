@@ -2,10 +2,20 @@
 
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
+import { adviceOn } from "../advice";
 import { Refusal } from "../api";
 
-/** Why there is no answer, and where in the text. */
-export function Failed({ error, text }: { error: Error; text?: string }) {
+interface FailedProps {
+  error: Error;
+  /** What was asked, where the error may lie in it. */
+  text?: string;
+  /** Asks again, where that may help. */
+  again?: () => void;
+}
+
+/** Why there is no answer, where in the text, and what to do about it. */
+export function Failed({ error, text, again }: FailedProps) {
+  const advice = adviceOn(error);
   const position = error instanceof Refusal ? error.position : null;
   const line = position && text ? text.split("\n")[position.line - 1] : undefined;
   return (
@@ -14,6 +24,8 @@ export function Failed({ error, text }: { error: Error; text?: string }) {
       {line !== undefined && position && (
         <pre>{`${line}\n${" ".repeat(Math.max(0, position.column - 1))}^`}</pre>
       )}
+      {advice && <p class="advice">{advice}</p>}
+      {again && <p class="bar"><button type="button" onClick={again}>Retry</button></p>}
     </div>
   );
 }
@@ -66,10 +78,10 @@ export function Meter({ value, max, label }: { value: number; max: number; label
   return <progress class={isHigh ? "high" : ""} value={value} max={Math.max(1, max)} aria-label={label} />;
 }
 
-/** Saves a text as a file. */
-export function save(name: string, kind: string, text: string) {
+/** Saves pieces of text as a file. */
+export function save(name: string, kind: string, pieces: string[]) {
   const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([text], { type: kind }));
+  link.href = URL.createObjectURL(new Blob(pieces, { type: kind }));
   link.download = name;
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);

@@ -45,7 +45,7 @@ export function Storage({ now }: { now: Status }) {
       <div class="halves">
         <section class="card">
           <h2>Disk, the last day</h2>
-          {asked.error && <Failed error={asked.error} />}
+          {asked.error && <Failed error={asked.error} again={asked.again} />}
           {times.length > 1 ? <Chart lines={disk} span={span} unit="bytes" zone="local" height={180} fromZero label="Bytes of parts and log, the last day" /> : <p class="note">A moment is kept each minute; the graph begins with the second.</p>}
         </section>
         <section class="card">

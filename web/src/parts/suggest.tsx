@@ -1,6 +1,7 @@
 // A field that suggests names as one types, by mouse and by keyboard.
 
 import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { catalogue } from "../api";
 
 export interface Suggestion {
   name: string;
@@ -19,6 +20,19 @@ interface Props {
   suggest: (typed: string, signal: AbortSignal) => Promise<Suggestion[]>;
   onChange: (value: string) => void;
 }
+
+const NAMES_SUGGESTED = 30;
+
+/** Suggests names of the catalogue. */
+export const named = (of: string, params: Record<string, string>) => async (typed: string, signal: AbortSignal) => {
+  const search = typed.replace(/[*|].*$/, "");
+  const asked = { ...params, search, limit: NAMES_SUGGESTED, ...(of === "metrics" ? { help: "true" } : {}) };
+  const { names, help } = await catalogue(of, asked, signal);
+  return names.map((name) => {
+    const note = help?.[name]?.help;
+    return note ? { name, note } : { name };
+  });
+};
 
 export function Suggest({ value, label, placeholder, className, isFirst = false, suggest, onChange }: Props) {
   const id = useId();
@@ -49,7 +63,10 @@ export function Suggest({ value, label, placeholder, className, isFirst = false,
     };
   }, [typed, isOpen]);
   useEffect(() => list.current?.children[at]?.scrollIntoView({ block: "nearest" }), [at]);
+  // What was chosen is said once, also where the field goes away for it, and so loses the focus.
+  const isSaid = useRef(false);
   const choose = (name: string) => {
+    isSaid.current = true;
     setTyped(name);
     setIsOpen(false);
     setAt(-1);
@@ -62,7 +79,10 @@ export function Suggest({ value, label, placeholder, className, isFirst = false,
       const move = event.key === "ArrowDown" ? 1 : -1;
       setAt(names.length ? (at + move + names.length) % names.length : -1);
     } else if (event.key === "Enter" && !event.ctrlKey && !event.metaKey) {
-      choose(isOpen ? names[at] ?? typed : typed);
+      const name = isOpen ? names[at] ?? typed : typed;
+      // A form around it is sent by the next one.
+      if (name !== value) event.preventDefault();
+      choose(name);
     } else if (event.key === "Escape") {
       setIsOpen(false);
     }
@@ -74,9 +94,9 @@ export function Suggest({ value, label, placeholder, className, isFirst = false,
         ref={field} type="text" role="combobox" aria-label={label} aria-expanded={isShown} aria-controls={id} aria-autocomplete="list"
         aria-activedescendant={at >= 0 ? `${id}-${at}` : undefined}
         placeholder={placeholder} value={typed} autocomplete="off" spellcheck={false}
-        onInput={(event) => { setTyped(event.currentTarget.value); setIsOpen(true); setAt(-1); }}
+        onInput={(event) => { isSaid.current = false; setTyped(event.currentTarget.value); setIsOpen(true); setAt(-1); }}
         onFocus={() => setIsOpen(true)}
-        onBlur={() => { setIsOpen(false); if (typed !== value) onChange(typed); }}
+        onBlur={() => { setIsOpen(false); if (typed !== value && !isSaid.current) onChange(typed); }}
         onKeyDown={onKey}
       />
       {isShown && (

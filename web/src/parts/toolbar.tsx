@@ -4,6 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import { useLong } from "../hooks";
 import type { Explored } from "../state";
 import { RANGES, type Span, moved, span, timeText, widened } from "../time";
+import { ZoneChoice } from "./zone";
 
 interface Props {
   explored: Explored;
@@ -56,10 +57,7 @@ export function Toolbar({ explored, names, set, isLoading, onRun, onStop }: Prop
           {[...new Set(["", ...names, explored.database])].map((name) => <option key={name} value={name}>{name || "(default)"}</option>)}
         </select>
       )}
-      <select aria-label="Zone" value={zone} onChange={(event) => set({ zone: event.currentTarget.value === "utc" ? "utc" : "local" })}>
-        <option value="local">{Intl.DateTimeFormat().resolvedOptions().timeZone || "local"}</option>
-        <option value="utc">UTC</option>
-      </select>
+      <ZoneChoice zone={zone} onChange={(next) => set({ zone: next })} />
       <select aria-label="Refresh" value={String(explored.refresh)} onChange={(event) => set({ refresh: Number(event.currentTarget.value) })}>
         {[...new Set([0, 2, 10, 60, explored.refresh])].map((seconds) => <option key={seconds} value={String(seconds)}>{seconds ? `every ${seconds} s` : "no refresh"}</option>)}
       </select>

@@ -6,6 +6,7 @@
 
 mod annotations;
 mod backups;
+mod bounds;
 mod cardinality;
 mod catalogue;
 mod delete;
@@ -83,14 +84,16 @@ impl Endpoint {
     pub(super) fn params(self, method: &str) -> &'static [&'static str] {
         match (self, method) {
             (Self::Catalogue, _) => {
-                &["of", "search", "limit", "metric", "measurement", "label", "help"]
+                &["of", "search", "without", "limit", "metric", "measurement", "label", "help"]
             }
-            (Self::Cardinality, _) => &["metric", "measurement", "limit", "start_ms", "end_ms"],
-            (Self::Series, _) => &["metric", "measurement", "limit"],
+            (Self::Cardinality, _) => {
+                &["metric", "measurement", "label", "value", "limit", "start_ms", "end_ms"]
+            }
+            (Self::Series, _) => &["metric", "measurement", "label", "value", "limit"],
             (Self::Metric, _) => &["metric", "measurement"],
             (Self::Delete, _) => &["dry_run"],
             (Self::Saved, "DELETE") => &["name"],
-            (Self::Annotations, "GET") => &["start_ms", "end_ms"],
+            (Self::Annotations, "GET") => &["start_ms", "end_ms", "limit"],
             (Self::Annotations, "DELETE") => &["start_ms"],
             (Self::Import, _) => &[
                 "format",

@@ -9,7 +9,7 @@ mod slices;
 mod stats;
 
 pub(super) use ask::Scope;
-pub(super) use facts::perform;
+pub(super) use facts::{notes_over, perform};
 
 use super::routes::Right;
 use super::{

@@ -363,6 +363,8 @@ pub(crate) static ROUTES: &[Route] = &[
     ),
     row(GET, PROMETHEUS, Right::Public, Target::Prometheus(Prometheus::Graph)),
     row(GET, "/prometheus/graph", Right::Public, Target::Prometheus(Prometheus::Graph)),
+    // Links that people keep have no prefix.
+    row(GET, "/graph", Right::Public, Target::Prometheus(Prometheus::Graph)),
     row(GET, "/prometheus/-/healthy", Right::Public, Target::Healthy),
     row(GET, "/prometheus/-/ready", Right::Public, Target::Ready),
     row(CHANGE, "/prometheus/-/reload", Right::Administer, Target::Prometheus(Prometheus::Reload)),
@@ -670,6 +672,12 @@ pub(crate) fn find(method: &str, path: &str, query: &str) -> Result<&'static Rou
             Err(NoRoute::OpenTsdb { status: error.status, json: error.to_json(), is_path })
         }
     }
+}
+
+/// The methods that OpenTSDB's door takes at a path.
+pub(crate) fn methods_of_opentsdb(path: &str, query: &str) -> Vec<&'static str> {
+    let takes = |method: &&str| route(&HttpRequest { method, path, query, body: b"" }).is_ok();
+    ALL.iter().copied().filter(takes).collect()
 }
 
 /// Whether a path of a version of the API that OpenTSDB has not is one of those that it has.

@@ -1,11 +1,12 @@
 //! `annotations`: notes about everything, at an instant or over a range. They are OpenTSDB's own,
 //! so that its clients and Grafana see the same.
 
-use super::{bad, body_of, refuse_failure};
-use crate::http::opentsdb::{Scope, perform};
+use super::{bad, body_of, limit, refuse_failure};
+use crate::http::opentsdb::{Scope, notes_over, perform};
 use crate::http::{Call, Reply, reply};
-use crate::query::{self, Failure, Job, Title};
+use crate::query::{self, Failure, Job, Title, Work};
 use crate::shared::Shared;
+use foliot_engine::Ack;
 use foliot_exec::Ran;
 use foliot_proto_opentsdb::{Endpoint, HttpError, HttpRequest, Params};
 use hyper::StatusCode;
@@ -21,54 +22,83 @@ const TIME_MS_MAX: i64 = 1 << 43;
 /// Smaller times are seconds to OpenTSDB.
 const SECONDS_BELOW: i64 = 1 << 32;
 
+/// Notes that are listed where no number is asked for, and at most.
+const LISTED: usize = 1_000;
+const LISTED_MAX: usize = 10_000;
+
 pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
     super::place(shared, &call)?;
     let scope = Scope::of(shared, &call)?;
-    let (who, database) = (call.who.clone(), call.database(shared));
-    let params = Params::parse(&call.query);
-    let at = |name: &str| params.get(name).map(|text| time(name, text.parse().ok())).transpose();
-    let (start_ms, end_ms) = (at("start_ms")?, at("end_ms")?);
-    let asked = call.method.clone();
-    // There, a POST adds to what is stored, and a PUT takes its place.
-    let method = if asked == "POST" { "PUT".to_owned() } else { asked };
-    let (path, query, body) = match &*method {
-        "PUT" => ("/api/annotation", String::new(), note(shared, call).await?),
-        "DELETE" => {
-            let start_ms = start_ms.ok_or_else(|| bad("start_ms: which one is to go?"))?;
-            ("/api/annotation", String::new(), json!({"startTime": theirs(start_ms)}).to_string())
+    let title = Title::new("annotations", call.database(shared));
+    let who = call.who.clone();
+    let job = match &*call.method {
+        "GET" => {
+            let wish = Wish::parse(&Params::parse(&call.query))?;
+            let list = move |work: &mut Work<'_>| list(&scope, &wish, work);
+            Job::new(who, Some(title), list).that_reads(true)
         }
         _ => {
-            // There, notes are listed by where they begin and end, and not by what they overlap.
-            let query = format!("start_time=1&end_time={}", SECONDS_BELOW - 1);
-            ("/api/annotations", query, String::new())
+            let level = shared.config.wal_ack;
+            let (method, body) = change(shared, call).await?;
+            let edit = move |work: &mut Work<'_>| edit(&scope, method, &body, level, work);
+            Job::new(who, Some(title), edit)
         }
     };
-    let title = Title::new("annotations", database);
-    let level = shared.config.wal_ack;
-    let is_list = path.ends_with('s');
-    let job = Job::new(who, Some(title), move |work| {
-        let request = HttpRequest { method: &method, path, query: &query, body: body.as_bytes() };
-        let (answer, commit) =
-            perform(&scope, Endpoint::Annotation, &request, work).map_err(|e| failure(&e))?;
-        if let Some(commit) = commit {
-            work.confirm(commit, level)?;
-        }
-        let found: Value = serde_json::from_str(&answer.body).unwrap_or_default();
-        let told = match (is_list, &found) {
-            (true, Value::Array(notes)) => {
-                let mut notes: Vec<Note> = notes.iter().map(told).collect();
-                notes.retain(|note| note.overlaps(start_ms, end_ms));
-                json!({"annotations": notes.iter().map(Note::shown).collect::<Vec<_>>()})
-            }
-            (_, Value::Object(_)) => told(&found).shown(),
-            _ => json!({}),
-        };
-        work.write(told.to_string().as_bytes())?;
-        Ok(Ran::default())
-    });
-    query::answer(shared, reply::JSON, false, job.that_reads(is_list))
-        .await
-        .map_err(|failure| refuse_failure(&failure))
+    query::answer(shared, reply::JSON, false, job).await.map_err(|failure| refuse_failure(&failure))
+}
+
+/// Which notes are to be listed.
+struct Wish {
+    range_ms: (i64, i64),
+    limit: usize,
+}
+
+impl Wish {
+    fn parse(params: &Params) -> Result<Self, Reply> {
+        let at = |name| params.get(name).map(|text| time(name, text.parse().ok())).transpose();
+        let range_ms = (at("start_ms")?.unwrap_or(0), at("end_ms")?.unwrap_or(TIME_MS_MAX));
+        Ok(Self { range_ms, limit: limit(params, LISTED, LISTED_MAX)? })
+    }
+}
+
+fn list(scope: &Scope, wish: &Wish, work: &mut Work<'_>) -> Result<Ran, Failure> {
+    let found = notes_over(scope, wish.range_ms, wish.limit, work);
+    let (notes, is_whole) = found.map_err(|error| failure(&error))?;
+    let notes: Vec<Value> = notes.iter().map(told).collect();
+    work.write(json!({"annotations": notes, "is_whole": is_whole}).to_string().as_bytes())?;
+    Ok(Ran::default())
+}
+
+/// The method and the body by which OpenTSDB's door makes the change that is asked for.
+async fn change(shared: &Shared, call: Call) -> Result<(&'static str, String), Reply> {
+    if call.method == "DELETE" {
+        let start_ms = Params::parse(&call.query).get("start_ms").map(|text| text.parse().ok());
+        let start_ms = start_ms.ok_or_else(|| bad("start_ms: which one is to go?"))?;
+        let start = theirs(time("start_ms", start_ms)?);
+        return Ok(("DELETE", json!({"startTime": start}).to_string()));
+    }
+    // There, a POST adds to what is stored, and a PUT takes its place.
+    Ok(("PUT", note(shared, call).await?))
+}
+
+fn edit(
+    scope: &Scope,
+    method: &str,
+    body: &str,
+    level: Ack,
+    work: &mut Work<'_>,
+) -> Result<Ran, Failure> {
+    let (path, query, body) = ("/api/annotation", "", body.as_bytes());
+    let request = HttpRequest { method, path, query, body };
+    let made = perform(scope, Endpoint::Annotation, &request, work);
+    let (answer, commit) = made.map_err(|error| failure(&error))?;
+    if let Some(commit) = commit {
+        work.confirm(commit, level)?;
+    }
+    let found: Value = serde_json::from_str(&answer.body).unwrap_or_default();
+    let shown = if found.is_object() { told(&found) } else { json!({}) };
+    work.write(shown.to_string().as_bytes())?;
+    Ok(Ran::default())
 }
 
 /// A note of the request, as OpenTSDB has it.
@@ -110,40 +140,21 @@ fn time(name: &str, millis: Option<i64>) -> Result<i64, Reply> {
     millis.ok_or_else(|| bad(&format!("{name}: must be milliseconds since 1970")))
 }
 
-/// A note as it is told.
-struct Note {
-    start_ms: i64,
-    end_ms: Option<i64>,
-    text: String,
-    details: String,
-}
-
-impl Note {
-    fn overlaps(&self, start_ms: Option<i64>, end_ms: Option<i64>) -> bool {
-        let last_ms = self.end_ms.unwrap_or(self.start_ms);
-        end_ms.is_none_or(|end_ms| self.start_ms <= end_ms)
-            && start_ms.is_none_or(|start_ms| last_ms >= start_ms)
-    }
-
-    fn shown(&self) -> Value {
-        let Self { start_ms, end_ms, text, details } = self;
-        json!({"start_ms": start_ms, "end_ms": end_ms, "text": text, "details": details})
-    }
-}
-
-fn told(note: &Value) -> Note {
+/// A note of OpenTSDB's as it is told.
+fn told(note: &Value) -> Value {
     let millis = |name: &str| match note.get(name).and_then(Value::as_i64) {
         Some(time) if time < SECONDS_BELOW => time * 1000,
         Some(time) => time,
         None => 0,
     };
-    let text = |name: &str| note.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
-    Note {
-        start_ms: millis("startTime"),
-        end_ms: Some(millis("endTime")).filter(|end| *end > 0),
-        text: text("description"),
-        details: text("notes"),
-    }
+    let text = |name: &str| note.get(name).and_then(Value::as_str).unwrap_or_default();
+    let end_ms = Some(millis("endTime")).filter(|end| *end > 0);
+    json!({
+        "start_ms": millis("startTime"),
+        "end_ms": end_ms,
+        "text": text("description"),
+        "details": text("notes"),
+    })
 }
 
 fn failure(error: &HttpError) -> Failure {

@@ -1,6 +1,6 @@
 //! `cardinality`: which names most series are due to.
 
-use super::catalogue::selector;
+use super::catalogue::labelled;
 use super::{bad, limit, place, refuse_failure};
 use crate::http::{Call, Reply, accepts_gzip, reply};
 use crate::query::{self, Failure, Job, Title, Work};
@@ -24,7 +24,7 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
     let (_, namespace) = place(shared, &call)?;
     let params = Params::parse(&call.query);
     let limit = limit(&params, ENTRIES_USUAL, ENTRIES_MAX)?;
-    let selector = selector(&params, namespace);
+    let selector = labelled(&params, namespace)?;
     let range = range(&params)?;
     let gzip = accepts_gzip(&call.headers);
     let title = Title::new("cardinality", call.database(shared));

@@ -8,7 +8,7 @@ use crate::query::{self, Job, Title};
 use crate::shared::Shared;
 use foliot_access::Need;
 use foliot_exec::{Charge, Error, Query, Ran};
-use foliot_model::{DEFAULT_FIELD, Kind, Name, NamespaceId, Selector, Test, TimeRange};
+use foliot_model::{DEFAULT_FIELD, Kind, Matcher, Name, NamespaceId, Selector, Test, TimeRange};
 use foliot_plan::{Listing, What};
 use foliot_proto_opentsdb::{Params, Request, any_series};
 use foliot_schema::{Database, Kinds, Policy};
@@ -34,6 +34,26 @@ enum Wanted {
     Names(What),
     Fields(String),
     Newest,
+}
+
+/// Which names are wanted, and how many of them.
+struct Search {
+    /// What they hold, in lower case.
+    part: String,
+    /// How they do not begin, if that is said.
+    without: String,
+    limit: usize,
+}
+
+impl Search {
+    fn is_for_all(&self) -> bool {
+        self.part.is_empty() && self.without.is_empty()
+    }
+
+    fn wants(&self, name: &str) -> bool {
+        let is_out = !self.without.is_empty() && name.starts_with(&self.without);
+        !is_out && (self.part.is_empty() || name.to_lowercase().contains(&self.part))
+    }
 }
 
 pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
@@ -67,7 +87,11 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
             return Err(bad(&format!("of: must be {known}")));
         }
     };
-    let search = params.get("search").unwrap_or_default().to_lowercase();
+    let search = Search {
+        part: params.get("search").unwrap_or_default().to_lowercase(),
+        without: params.get("without").unwrap_or_default().to_owned(),
+        limit,
+    };
     let is_described = match params.get("help") {
         None | Some("false") => false,
         Some("true") => matches!(wanted, Wanted::Names(What::Metrics) | Wanted::Newest),
@@ -79,9 +103,9 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
     let job = Job::new(call.who.clone(), Some(title), move |work| {
         let query = Query { snapshot: work.snapshot, meter: work.meter() };
         let listed = match &wanted {
-            Wanted::Names(what) => list(&query, what, &selector, (&search, limit), &asked),
+            Wanted::Names(what) => list(&query, what, &selector, &search, &asked),
             Wanted::Fields(measurement) => fields(&query, &asked, namespace, measurement),
-            Wanted::Newest => newest(&query, &selector, limit),
+            Wanted::Newest => newest(&query, &selector, &search),
         };
         let mut listed = listed?;
         if is_described {
@@ -145,16 +169,31 @@ pub(super) fn selector(params: &Params, namespace: NamespaceId) -> Selector {
     selector
 }
 
-/// The names that hold `search`, and whether these are all.
+/// The same, of those that have a `label`, with this `value` if one is said.
+pub(super) fn labelled(params: &Params, namespace: NamespaceId) -> Result<Selector, Reply> {
+    let mut selector = selector(params, namespace);
+    let given = |name| params.get(name).filter(|text: &&str| !text.is_empty());
+    let test = match (given("label"), given("value")) {
+        (None, None) => return Ok(selector),
+        (None, Some(_)) => return Err(bad("value: of which label?")),
+        (Some(_), None) => Test::Any,
+        (Some(_), Some(value)) => Test::equal(value),
+    };
+    let name = given("label").unwrap_or_default().to_owned();
+    selector.matchers.push(Matcher { name, test, negated: false, accepts_absent: false });
+    Ok(selector)
+}
+
+/// The names that are wanted, and whether these are all.
 fn list(
     query: &Query<'_>,
     what: &What,
     selector: &Selector,
-    (search, limit): (&str, usize),
+    search: &Search,
     shared: &Shared,
 ) -> Result<Value, Error> {
     let searched = usize::try_from(shared.config.limits_names_searched).unwrap_or(usize::MAX);
-    let looks_at = if search.is_empty() { limit } else { searched };
+    let looks_at = if search.is_for_all() { search.limit } else { searched };
     let listing = Listing {
         what: what.clone(),
         selector: selector.clone(),
@@ -165,20 +204,20 @@ fn list(
     let mut names = foliot_exec::listed(query, &listing, &mut query.meter.open())?;
     let mut is_whole = names.len() <= looks_at;
     names.truncate(looks_at);
-    if !search.is_empty() {
+    if !search.is_for_all() {
         if !is_whole {
             shared.metrics.limits.add(Limit::NamesSearched);
         }
-        names.retain(|name| name.to_lowercase().contains(search));
-        is_whole &= names.len() <= limit;
-        names.truncate(limit);
+        names.retain(|name| search.wants(name));
+        is_whole &= names.len() <= search.limit;
+        names.truncate(search.limit);
     }
     Ok(names_json(&names, is_whole))
 }
 
 /// The metrics whose series were registered last, newest first.
-fn newest(query: &Query<'_>, selector: &Selector, limit: usize) -> Result<Value, Error> {
-    let mut newest = Newest { limit, seen: BTreeSet::new(), names: Vec::new(), looked_at: 0 };
+fn newest(query: &Query<'_>, selector: &Selector, search: &Search) -> Result<Value, Error> {
+    let mut newest = Newest { search, seen: BTreeSet::new(), names: Vec::new(), looked_at: 0 };
     let mut charge = query.meter.open();
     for ids in query.snapshot.ids_known() {
         let starts = ids.clone().rev().step_by(SERIES_AT_ONCE);
@@ -197,17 +236,17 @@ fn newest(query: &Query<'_>, selector: &Selector, limit: usize) -> Result<Value,
 }
 
 /// Metrics in the order in which they are met, newest first.
-struct Newest {
-    limit: usize,
+struct Newest<'s> {
+    search: &'s Search,
     seen: BTreeSet<String>,
     names: Vec<String>,
     /// Series whose names were looked at.
     looked_at: usize,
 }
 
-impl Newest {
+impl Newest<'_> {
     fn is_done(&self) -> bool {
-        self.names.len() >= self.limit || self.looked_at >= SERIES_NEWEST_MAX
+        self.names.len() >= self.search.limit || self.looked_at >= SERIES_NEWEST_MAX
     }
 
     fn look(
@@ -225,7 +264,8 @@ impl Newest {
         })?;
         found.sort_unstable_by_key(|(sid, _)| std::cmp::Reverse(*sid));
         for (_, name) in found {
-            if self.names.len() < self.limit && self.seen.insert(name.clone()) {
+            let has_room = self.names.len() < self.search.limit;
+            if has_room && self.search.wants(&name) && self.seen.insert(name.clone()) {
                 charge.add(2 * name.len())?;
                 self.names.push(name);
             }

@@ -1,5 +1,6 @@
 //! Questions in PromQL: read as at Prometheus' door, answered as series of this API.
 
+use super::bounds;
 use super::encode::Encoder;
 use super::{bad, refuse_at, refuse_failure};
 use crate::http::prometheus::{LOOKBACK_MS, POINTS_MAX};
@@ -44,11 +45,13 @@ impl PromQl {
     ) -> Result<Self, super::Reply> {
         let range = end_ms.saturating_sub(start_ms);
         let seconds = |ms: i64| format!("{}.{:03}", ms.div_euclid(1000), ms.rem_euclid(1000));
-        let text = text
-            .replace("$step", &format!("{step_ms}ms"))
-            .replace("$range", &format!("{range}ms"))
-            .replace("$start", &seconds(start_ms))
-            .replace("$end", &seconds(end_ms));
+        let text = bounds::in_promql(text, |name| match name {
+            "step" => Some(format!("{step_ms}ms")),
+            "range" => Some(format!("{range}ms")),
+            "start" => Some(seconds(start_ms)),
+            "end" => Some(seconds(end_ms)),
+            _ => None,
+        });
         let expression = Expression::parse(&text)
             .map_err(|error| refuse_at(&error.to_string(), Some(error.position())))?;
         let is_range = match expression.kind() {

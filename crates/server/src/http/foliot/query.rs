@@ -3,6 +3,7 @@
 //! Texts may say `$start`, `$end` and `$step`; the request's range and step are put there, so that
 //! a text stays the same while somebody looks at other times.
 
+use super::bounds;
 use super::encode::{Encoder, Told, Unit};
 use super::promql::{PromQl, Said};
 use super::steps;
@@ -247,14 +248,16 @@ impl Asked {
         let (start, end) = (time(self.start_ms), time(self.end_ms));
         let (query, body) = match (&self.text, &self.parts) {
             (Some(text), _) => {
-                let m = escape(&text.replace("$step", &step));
+                let m = escape(&bounds::in_opentsdb(text, &step));
                 let tsuids = if self.names_makers { "&show_tsuids=true" } else { "" };
                 (format!("start={start}&end={end}&ms=true{tsuids}&m={m}"), String::new())
             }
             (None, parts) => {
                 let mut parts = parts.clone().unwrap_or_default();
                 if let Some(Value::String(window)) = parts.get_mut("downsample") {
-                    *window = window.replace("$step", &step);
+                    if let Some(rest) = window.strip_prefix("$step-") {
+                        *window = format!("{step}-{rest}");
+                    }
                 }
                 let queries = json!([parts]);
                 let body = json!({

@@ -1,6 +1,6 @@
 //! `series`: those of a metric with their last samples, which have been quiet longest first.
 
-use super::catalogue::selector;
+use super::catalogue::labelled;
 use super::{bad, limit, place, refuse_failure};
 use crate::http::{Call, Reply, accepts_gzip, reply};
 use crate::makers::{Maker, Makers};
@@ -32,10 +32,10 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
     let params = Params::parse(&call.query);
     let limit = limit(&params, SERIES_USUAL, SERIES_MAX)?;
     let given = |name| params.get(name).is_some_and(|text| !text.is_empty());
-    if !given("metric") && !given("measurement") {
-        return Err(bad("metric: series of which metric or measurement?"));
+    if !["metric", "measurement", "label"].into_iter().any(given) {
+        return Err(bad("metric: series of which metric, measurement or label?"));
     }
-    let selector = selector(&params, namespace);
+    let selector = labelled(&params, namespace)?;
     let gzip = accepts_gzip(&call.headers);
     let title = Title::new(&format!("series {}", call.query), call.database(shared));
     // Addresses are what operators see.

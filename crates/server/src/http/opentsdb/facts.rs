@@ -16,6 +16,7 @@ use foliot_proto_opentsdb::{
     View, answer,
 };
 use hyper::StatusCode;
+use serde_json::Value;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
@@ -73,6 +74,24 @@ pub(in crate::http) fn perform(
         commit.set(Some(make(store, change)?));
     }
     Ok((answer, commit.get()))
+}
+
+/// Notes about everything that overlap a range of milliseconds: the `most` that begin last, and
+/// whether there are no others.
+pub(in crate::http) fn notes_over(
+    scope: &Scope,
+    range: (i64, i64),
+    most: usize,
+    work: &Work<'_>,
+) -> Result<(Vec<Value>, bool), HttpError> {
+    let Some(store) = scope.shared.store() else {
+        return Err(HttpError::new(503, "the store is being opened"));
+    };
+    let snapshot = store.snapshot(&scope.who);
+    let (commit, meter) = (Cell::new(None), work.meter());
+    with_view(store, &snapshot, scope, &commit, &meter, |view| {
+        foliot_proto_opentsdb::notes_over(view, range, most)
+    })
 }
 
 fn make(store: &Store, change: &Change) -> Result<Commit, HttpError> {

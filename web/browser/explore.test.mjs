@@ -1,0 +1,515 @@
+// Explore in a real browser: FOLIOT=address node --test browser/explore.test.mjs
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import { API, address, context, drawn, forgive, go, hosts, keep, legend, load, now, page, put, write } from "./stage.mjs";
+
+test("a question is put together by keyboard, and its link shows the same", async () => {
+  await load();
+  await go("#/explore");
+  await page.getByText("Nothing is asked yet").waitFor();
+  await page.getByLabel("Metric").focus();
+  await page.keyboard.type("AD.ON");
+  await page.getByRole("option", { name: "load.one" }).waitFor();
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("Enter");
+  await page.locator(".legend .line").first().waitFor();
+  assert.deepEqual(await legend(), ["load.one"]);
+  await page.getByRole("button", { name: "+ label" }).click();
+  await page.getByRole("combobox", { name: "Label", exact: true }).fill("host");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => document.querySelectorAll(".legend .line").length === 2);
+  assert.deepEqual(await legend(), ["load.one {host=a}", "load.one {host=b}"]);
+  await drawn();
+  const link = page.url();
+  await page.goto("about:blank");
+  await page.goto(link);
+  await page.waitForFunction(() => document.querySelectorAll(".legend .line").length === 2);
+  assert.equal(await page.getByLabel("Metric").inputValue(), "load.one");
+  hosts.delete("null");
+});
+
+test("InfluxQL says where it is wrong, and stands beside a form in one graph", async () => {
+  await load();
+  await go(`#/explore?${new URLSearchParams([["start", "15m-ago"], ["i", "SELECT one FORM load"], ["m", "sum:load.two"]])}`);
+  const failed = page.getByRole("alert");
+  await failed.waitFor();
+  assert.match(await failed.textContent(), /found FORM, expected FROM at line 1, char 12/);
+  assert.match(await failed.locator("pre").textContent(), /\n {11}\^$/);
+  forgive("400");
+  await page.locator(".editor .cm-content").click();
+  await page.keyboard.press("Control+A");
+  await page.keyboard.press("Delete");
+  await page.keyboard.insertText("SELECT max(one) FROM load WHERE time >= $start GROUP BY time($step), host");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => document.querySelectorAll(".legend .line").length === 3);
+  assert.deepEqual(await legend(), ["load max {host=a}", "load max {host=b}", "load.two {host=a}"]);
+});
+
+test("what each question cost is told", async () => {
+  await load();
+  await go(`#/explore?${new URLSearchParams([["start", "15m-ago"], ["m", "none:load.one{host=b}"], ["i", "SELECT count(one) FROM load"]])}`);
+  await page.locator(".legend .line").first().waitFor();
+  await page.getByText("Explain: how it was answered").click();
+  const first = page.locator(".cost > ul > li").first();
+  await first.getByText("1 stored series").waitFor();
+  assert.match(await first.textContent(), /^A none:load\.one\{host=b\}.*samples of 1 series.*read load\.one\{host=b\}.*blocks.*at most.*in the server$/s);
+  assert.equal(await page.locator(".cost > ul > li").count(), 2);
+  const tree = (at) => page.locator(".cost > ul > li").nth(at).locator(".tree > li").allTextContents();
+  const told = async (at, step) => (await tree(at)).some((text) => step.test(text.replace(/\s/g, "")));
+  assert.ok(await told(0, /^readload\.one\{host=b\}1seriesfrom\d+samples,[\d.]+[nµm]?s$/), String(await tree(0)));
+  assert.ok(await told(1, /^countofload\.one1seriesfrom\d+samples,[\d.]+[nµm]?s$/), String(await tree(1)));
+});
+
+test("InfluxQL is completed from the catalogue, by keyboard", async () => {
+  await write(["a", "b"].map((tree) => `orchard,tree=${tree} pears=3,plums=4 ${now()}000000000`).join("\n"));
+  await go("#/explore?start=15m-ago&i=SELECT+");
+  const editor = page.locator(".editor .cm-content");
+  await editor.waitFor();
+  assert.equal(await page.getByLabel("Text in influxql").count(), 1);
+  await editor.click();
+  await page.keyboard.press("Control+End");
+  await page.keyboard.type("max(pears) FROM chard");
+  await page.getByRole("option", { name: /^orchard/ }).waitFor();
+  await page.keyboard.press("Tab");
+  await page.keyboard.type(" WHERE time >= $start GROUP BY tr");
+  await page.getByRole("option", { name: /^tree/ }).waitFor();
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("Enter");
+  await page.keyboard.type(", time($step");
+  await page.keyboard.press("End");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => document.querySelectorAll(".legend .line").length === 2);
+  forgive("400");
+  assert.deepEqual(await legend(), ["orchard max {tree=a}", "orchard max {tree=b}"]);
+  assert.equal(new URLSearchParams(page.url().split("?")[1]).get("i"), "SELECT max(pears) FROM orchard WHERE time >= $start GROUP BY tree, time($step)");
+});
+
+test("InfluxQL's fields are completed before a measurement is named", async () => {
+  await write(`orchard,tree=a pears=3,plums=4 ${now()}000000000\nmarket,tree=a pears=3i ${now()}000000000`);
+  await go("#/explore?start=15m-ago&i=SELECT+");
+  await page.locator(".editor .cm-content").click();
+  await page.keyboard.press("Control+End");
+  await page.keyboard.type("max(pea");
+  await page.getByRole("option", { name: /^pears(float of orchard|integer of market), (orchard|market)$/ }).waitFor();
+  await page.keyboard.press("Tab");
+  await page.keyboard.type(") FROM orchard");
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("Enter");
+  await page.locator(".legend .line").first().waitFor();
+  assert.deepEqual(await legend(), ["orchard max"]);
+  forgive("400");
+});
+
+test("a name that is none leads to one that is", async () => {
+  await load();
+  await go("#/explore?start=15m-ago&m=avg:one{host=a}");
+  await page.getByText("No such name for 'metrics': 'one'").waitFor();
+  forgive("400");
+  await page.getByRole("button", { name: "load.one" }).click();
+  await page.locator(".legend .line").first().waitFor();
+  assert.deepEqual(await legend(), ["load.one {host=a}"]);
+  // So do a label and a value that are none, and what is said names them.
+  await go("#/explore?start=15m-ago&m=sum:load.one{hast=*}");
+  await page.getByText("No series of this database has a label “hast”.").waitFor();
+  await page.getByRole("button", { name: "host", exact: true }).click();
+  await page.waitForFunction(() => document.querySelectorAll(".legend .line").length === 2);
+  await go("#/explore?start=15m-ago&m=sum:load.one{host=web9}");
+  await page.getByText("“web9” is the value of no label.").waitFor();
+  await page.getByRole("button", { name: "b", exact: true }).click();
+  await page.waitForURL(/host%3Db/);
+  await page.locator(".legend .line").first().waitFor();
+  forgive("400");
+});
+
+test("a link of many questions asks all of them, six at a time, and shows fields of the first", async () => {
+  await load();
+  let [running, most, all] = [0, 0, 0];
+  await page.route("**/api/foliot/v1/query**", async (route) => {
+    all += 1;
+    running += 1;
+    most = Math.max(most, running);
+    await new Promise((done) => setTimeout(done, 20));
+    running -= 1;
+    await route.continue();
+  });
+  await go(`#/explore?start=15m-ago&${Array.from({ length: 45 }, (_, at) => `m=sum:load.one{host=${at % 2 ? "a" : "b"}}`).join("&")}`);
+  await page.getByPlaceholder("Find among 45 lines").waitFor();
+  assert.equal(all, 45);
+  assert.equal(most, 6);
+  assert.equal(await page.locator(".row").count(), 20);
+  await page.getByText("25 more queries are asked and drawn, too.").waitFor();
+  await page.getByRole("button", { name: "Show 20 of them" }).click();
+  await page.getByRole("button", { name: "Show 5 of them" }).click();
+  assert.equal(await page.locator(".row").count(), 45);
+});
+
+test("a long legend and a long table grow as they are scrolled", async () => {
+  await write(Array.from({ length: 150 }, (_, at) => `many,n=n${at} v=${at} ${now() - 5}000000000`).join("\n"));
+  await go("#/explore?start=15m-ago&m=sum:many.v{n=*}");
+  const rows = page.locator(".result tbody tr");
+  await rows.first().waitFor();
+  assert.equal(await rows.count(), 25);
+  await page.locator(".legend .scroll").evaluate((box) => box.scrollTo(0, 1e6));
+  await page.waitForFunction(() => document.querySelectorAll(".result tbody tr").length === 75);
+  await page.getByRole("button", { name: "Samples" }).click();
+  await page.getByRole("region", { name: "Samples" }).evaluate((box) => box.scrollTo(0, 1e6));
+  await page.waitForFunction(() => document.querySelectorAll(".result tbody tr").length === 100);
+});
+
+test("a part of the graph that is dragged over becomes the range", async () => {
+  await load();
+  await go("#/explore?start=1h-ago&m=avg:$step-avg:load.one");
+  await drawn();
+  const box = await page.locator(".u-over").boundingBox();
+  await page.mouse.move(box.x + box.width * 0.8, box.y + 50);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width * 0.98, box.y + 60, { steps: 5 });
+  await page.mouse.up();
+  await page.waitForFunction(() => /start=\d{13}&end=\d{13}/.test(location.hash));
+  const [, start, end] = /start=(\d+)&end=(\d+)/.exec(page.url());
+  const share = (Number(end) - Number(start)) / 3_600_000;
+  assert.ok(share > 0.15 && share < 0.21, `${share} of the hour`);
+  await page.goBack();
+  await page.waitForFunction(() => location.hash.includes("1h-ago"));
+});
+
+test("OpenTSDB's links open Explore", async () => {
+  await load();
+  for (const link of ["#start=10m-ago&m=sum:load.one{host=*}", "q?start=10m-ago&m=sum:load.one%7Bhost=*%7D"]) {
+    await page.goto("about:blank");
+    await go(link);
+    await page.waitForFunction(() => document.querySelectorAll(".legend .line").length === 2);
+    assert.equal(await page.getByLabel("From").inputValue(), "10m-ago");
+  }
+});
+
+test("a half-typed name does not stand in the way of another address", async () => {
+  await load();
+  await go("#/explore");
+  await page.getByLabel("Metric").fill("half");
+  await page.evaluate(() => { location.hash = "#/explore?start=10m-ago&i=SELECT+one+FROM+load"; });
+  await page.getByLabel("Text in influxql").waitFor();
+  await page.locator(".legend .line").first().waitFor();
+  assert.deepEqual(await legend(), ["load one"]);
+});
+
+test("samples are shown to the nanosecond, with their kinds", async () => {
+  const second = now() - 5;
+  await write(`exact,a=b n=7i ${second}123456789\nexact,a=b n=8i ${second}123456790`);
+  await go("#/explore?start=15m-ago&zone=utc&m=sum:1h-sum:exact.n");
+  await page.getByRole("button", { name: "Samples" }).click();
+  const rows = page.locator("tbody tr");
+  await rows.nth(1).waitFor();
+  assert.match(await rows.first().textContent(), /\.123456790Zexact\.n \{a=b\}integer8127\.0\.0\.1, influx_http$/);
+  assert.match(await rows.nth(1).textContent(), /\.123456789Zexact\.n \{a=b\}integer7127\.0\.0\.1, influx_http$/);
+  const saving = page.waitForEvent("download");
+  await page.getByRole("button", { name: "CSV" }).click();
+  assert.ok(readFileSync(await (await saving).path(), "utf8").includes(`\n${second}123456790,exact.n,,b,8`));
+});
+
+test("the range moves by buttons and by dragging with Shift, and the greatest lines are picked", async () => {
+  await load();
+  const end = Date.now() - 10_000;
+  const start = end - 600_000;
+  await go(`#/explore?start=${start}&end=${end}&m=avg:$step-avg:load.one{host=*}`);
+  await page.waitForFunction(() => document.querySelectorAll(".legend .line").length === 2);
+  await page.getByLabel("Lines").selectOption("5");
+  await page.waitForFunction(() => location.hash.includes("top=5"));
+  assert.deepEqual(await legend(), ["load.one {host=b}", "load.one {host=a}"]);
+  const range = () => page.evaluate(() => ["start", "end"].map((name) => Number(new URLSearchParams(location.hash.split("?")[1]).get(name))));
+  await page.getByRole("button", { name: "Earlier" }).click();
+  await page.waitForFunction((before) => !location.hash.includes(before), String(start));
+  assert.deepEqual(await range(), [start - 300_000, end - 300_000]);
+  await page.getByRole("button", { name: "Later" }).click();
+  await page.waitForFunction((before) => location.hash.includes(before), String(start));
+  const box = await page.locator(".u-over").boundingBox();
+  await page.keyboard.down("Shift");
+  await page.mouse.move(box.x + box.width * 0.25, box.y + 50);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width * 0.5, box.y + 60, { steps: 5 });
+  await page.mouse.up();
+  await page.keyboard.up("Shift");
+  await page.waitForFunction((before) => !location.hash.includes(before), String(start));
+  const [moved, until] = await range();
+  assert.equal(until - moved, 600_000);
+  assert.ok(Math.abs(start - moved - 150_000) < 5_000, `${start - moved} ms`);
+});
+
+test("what was asked before is found again, and goes elsewhere as code", async () => {
+  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  await load();
+  await go("#/explore?start=20m-ago&m=max:load.two");
+  await page.locator(".legend .line").first().waitFor();
+  await page.getByRole("button", { name: "Copy as" }).click();
+  await page.getByRole("button", { name: "address" }).click();
+  await page.getByText("Copied").waitFor();
+  const asked = await fetch(await page.evaluate(() => navigator.clipboard.readText()));
+  assert.equal((await asked.json())[0].metric, "load.two");
+  await go("#/explore");
+  await page.getByText("Nothing is asked yet").waitFor();
+  await page.getByRole("button", { name: "History" }).click();
+  await page.getByRole("link", { name: /max:load\.two/ }).click();
+  await page.locator(".legend .line").first().waitFor();
+  assert.match(page.url(), /start=20m-ago/);
+});
+
+test("what was asked before is reached by keys", async () => {
+  await load();
+  const asked = ["max:load.two", "min:load.two", "sum:load.two"];
+  for (const text of asked) {
+    await go(`#/explore?start=20m-ago&m=${text}`);
+    await page.waitForFunction((text) => document.querySelector(".legend .line") && JSON.parse(localStorage["foliot.history"])[0].includes(text.slice(0, 3)), text);
+  }
+  for (const [key, text] of [["Up", "min"], ["Up", "max"], ["Up", "max"], ["Down", "min"], ["Down", "sum"]]) {
+    await page.keyboard.press(`Control+Arrow${key}`);
+    await page.waitForFunction((text) => location.hash.includes(`m=${text}%3A`) && JSON.parse(localStorage["foliot.history"])[0].includes(`m=${text}`), text);
+  }
+  await page.keyboard.press("h");
+  await page.locator(".menu-list").waitFor();
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => !location.hash.includes("m=sum") && !document.querySelector(".menu-list"));
+});
+
+test("times are of any zone, and ranges may be said as Grafana does", async () => {
+  const at = Date.UTC(2026, 0, 1, 12) / 1000;
+  await write(`zoned v=1 ${at}000000000`);
+  await go("#/explore?start=2026-01-01+12:59&end=2026-01-01+13:01&tz=Europe/Vienna&view=samples&m=sum:zoned.v");
+  await page.getByRole("cell", { name: "2026-01-01 13:00:00.000000000" }).waitFor();
+  await page.getByLabel("Zone").selectOption("another…");
+  await page.getByLabel("Zone").fill("Asia/Tok");
+  await page.getByText("no zone yet").waitFor();
+  await page.getByLabel("Zone").fill("Asia/Tokyo");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/zone=Asia%2FTokyo/);
+  await page.getByLabel("From").fill("2026-01-01 20:59");
+  await page.getByRole("textbox", { name: "To", exact: true }).fill("2026-01-01 21:01");
+  await page.keyboard.press("Enter");
+  await page.getByRole("cell", { name: "2026-01-01 21:00:00.000000000" }).waitFor();
+  await go("#/explore?zone=Mars/Olympus&start=now-15m&m=sum:zoned.v");
+  await page.getByText("which this browser does not know").waitFor();
+  await page.getByText("No samples in this range").waitFor();
+  await load();
+  await page.getByLabel("Metric").fill("load.two");
+  await page.keyboard.press("Enter");
+  await page.locator(".legend .line").first().waitFor();
+  assert.equal(await page.getByLabel("From").inputValue(), "now-15m");
+});
+
+test("a name that holds $step is asked as it is, and links of Prometheus' page open", async () => {
+  await put(`put of$step.x ${now() - 1} 7 host=a\nput of$step.x ${now()} 8 host=a\n`);
+  await go("#/explore?start=15m-ago&m=max:$step-max:of$step.x");
+  await page.locator(".legend .line").first().waitFor();
+  assert.deepEqual(await legend(), ["of$step.x {host=a}"]);
+  await load();
+  await page.goto("about:blank");
+  await go("graph?g0.expr=max(load_one)&g0.tab=0&g0.range_input=30m");
+  await page.locator(".legend .line").first().waitFor();
+  assert.equal(await page.getByLabel("From").inputValue(), "30m-ago");
+  hosts.delete("null");
+});
+
+test("samples are listed and saved as they are", async () => {
+  await load();
+  await go("#/explore?start=15m-ago&view=table&m=none:load.one{host=b}");
+  await page.getByRole("cell", { name: "101", exact: true }).waitFor();
+  const saving = page.waitForEvent("download");
+  await page.getByRole("button", { name: "CSV" }).click();
+  const text = readFileSync(await (await saving).path(), "utf8");
+  assert.match(text, /^time_ms,name,field,host,value\n\d{13},load.one,,b,\d+/);
+  assert.ok(text.trim().split("\n").length >= 60, text);
+});
+
+test("PromQL is completed, answered, explained and said where it is wrong", async () => {
+  await write([60, 45, 30, 15, 0].map((back) => `jobs_total,queue=a value=${600 - back} ${now() - back}000000000\njobs_total,queue=b value=${60 - back} ${now() - back}000000000`).join("\n"));
+  await go("#/explore?start=15m-ago&m=avg:$step-avg:jobs_total{queue=*}");
+  await page.getByLabel("Language").selectOption("promql");
+  const editor = page.locator(".editor .cm-content");
+  await editor.waitFor();
+  assert.equal(await editor.textContent(), "avg by (queue) (jobs_total)", "the form is said in PromQL");
+  await page.waitForFunction(() => document.querySelectorAll(".legend .line").length === 2);
+  await page.goto("about:blank");
+  await load();
+  await go("#/explore?start=15m-ago&m=max:$step-avg:load.one{host=*}");
+  await page.locator(".legend .line").first().waitFor();
+  await page.getByLabel("Language").selectOption("promql");
+  await page.waitForFunction(() => location.hash.includes("p=max+by"));
+  await page.waitForFunction(() => [...document.querySelectorAll(".legend .line")].some(({ textContent }) => textContent === "{host=a}"));
+  await editor.click();
+  await page.keyboard.press("Control+A");
+  await page.keyboard.press("Delete");
+  await page.keyboard.type("rat");
+  await page.getByRole("option", { name: /^rate\(\)growth a second/ }).waitFor();
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("Enter");
+  await page.keyboard.type("bs_tot");
+  await page.getByRole("option", { name: /^jobs_total/ }).waitFor();
+  await page.keyboard.press("Tab");
+  await page.keyboard.type("{que");
+  await page.getByRole("option", { name: /^queue/ }).waitFor();
+  await page.keyboard.press("Tab");
+  await page.keyboard.type("=\"b");
+  await page.getByRole("option", { name: /^"b"/ }).waitFor();
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("Control+A");
+  await page.keyboard.press("Delete");
+  await page.keyboard.insertText("sum(rate(jobs_total[5m])) > bool 0");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => document.querySelectorAll(".legend .line").length === 1);
+  await page.getByText("Explain: how it was answered").click();
+  assert.deepEqual(await page.locator(".tree > li > b").allTextContents(), ["answer", ">", "sum", "rate", "read", "number"]);
+  assert.match(await page.locator(".tree > li", { hasText: "rate" }).textContent(), /\d series from \d+ samples, [\d.]+ [µm]?s$/);
+  await editor.click();
+  await page.keyboard.press("Control+A");
+  await page.keyboard.press("Delete");
+  await page.keyboard.insertText("rate(jobs_total[5m]");
+  await page.keyboard.press("Enter");
+  const failed = page.getByRole("alert");
+  await failed.waitFor();
+  assert.match(await failed.locator("pre").textContent(), /\n +\^$/);
+  forgive("400");
+});
+
+test("a question is saved, put on a dashboard, and found there", async () => {
+  await load();
+  await go("#/explore?start=15m-ago&m=max:$step-max:load.two");
+  await page.locator(".legend .line").first().waitFor();
+  await page.getByRole("button", { name: "Saved" }).click();
+  await page.getByLabel("Name to save it under").fill("Twos");
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await page.getByText("Saved as “Twos”.").waitFor();
+  await page.getByLabel("Name to save it under").fill("Board");
+  await page.getByLabel("Save to").selectOption("on a new dashboard");
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await page.getByText("is on the dashboard “Board”").waitFor();
+  await page.keyboard.press("Escape");
+  await go("#/dashboards");
+  await page.getByRole("link", { name: "Board", exact: true }).click();
+  await page.getByRole("heading", { name: "Board", level: 1 }).waitFor();
+  await page.locator(".panel .key li").first().waitFor();
+  await page.getByRole("link", { name: "6h" }).click();
+  await page.getByRole("article").getByRole("link", { name: "Board" }).click();
+  await page.waitForFunction(() => location.hash.includes("start=6h-ago") && location.hash.includes("load.two"));
+  await go("#/dashboards");
+  for (const name of ["Board", "Twos"]) {
+    await page.getByRole("button", { name: `Delete ${name}` }).click();
+    await page.getByRole("button", { name: `Delete ${name}` }).click();
+  }
+  await page.getByText("Nothing is saved yet").waitFor();
+});
+
+test("a note is made, drawn beside the lines, and deleted", async () => {
+  await load();
+  await go("#/explore?start=15m-ago&m=max:$step-max:load.two");
+  await page.locator(".legend .line").first().waitFor();
+  await page.getByRole("button", { name: "+ note" }).click();
+  await page.getByLabel("Note", { exact: true }).fill("deploy 7");
+  await page.getByLabel("When").fill("2m-ago");
+  await page.keyboard.press("Enter");
+  await page.locator(".pill", { hasText: "deploy 7" }).waitFor();
+  await page.getByRole("button", { name: "Delete the note deploy 7" }).click();
+  await page.locator(".pill", { hasText: "deploy 7" }).waitFor({ state: "detached" });
+});
+
+test("of more notes than are drawn the last ones are, and that is said", async () => {
+  await load();
+  const first = Date.now() - 600_000;
+  for (let at = 0; at < 203; at += 1) await keep("annotations", { start_ms: first + 1000 * at, text: `n${at}` });
+  await go("#/explore?start=15m-ago&m=max:load.two");
+  await page.getByText("The last 200 of more notes in this range:").waitFor();
+  assert.equal(await page.locator(".pill").count(), 200);
+  assert.match(await page.locator(".pill").first().textContent(), /n3×$/);
+  for (let at = 0; at < 203; at += 1) await fetch(`${API}/annotations?start_ms=${first + 1000 * at}`, { method: "DELETE" });
+});
+
+test("OpenTSDB's link opens Explore; its text, labels and menus are where one types and looks", async () => {
+  await load();
+  await page.goto(`${address}/q#start=10m-ago&m=avg:10s-avg:load.one{host=*}`);
+  await page.locator(".legend .line").nth(1).waitFor();
+  await page.getByLabel("Language").selectOption("text");
+  await page.getByRole("textbox", { name: "OpenTSDB" }).or(page.locator(".row textarea, .row .cm-content")).first().waitFor();
+  assert.match(page.url(), /text=0/);
+  await page.reload();
+  assert.equal(await page.getByLabel("Language").inputValue(), "text", "an address keeps it");
+  await page.getByLabel("Language").selectOption("form");
+  await page.getByRole("button", { name: "Remove host" }).click();
+  const isTypedInto = (label) => page.waitForFunction((wanted) => document.activeElement?.getAttribute("aria-label") === wanted, label);
+  await page.getByRole("button", { name: "+ label" }).click();
+  await isTypedInto("Label");
+  await page.keyboard.type("host");
+  await page.keyboard.press("Enter");
+  await isTypedInto("Value of host");
+  await page.keyboard.type("b");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/host%3Db/);
+  for (const name of ["History", "Saved", "Copy as"]) {
+    await page.getByRole("button", { name, exact: true }).click();
+    const { x, width } = await page.locator(".menu-list").boundingBox();
+    assert.ok(x >= 0 && x + width <= 1280, `${name} is from ${x} to ${x + width}`);
+    await page.keyboard.press("Escape");
+  }
+});
+
+test("a question that takes long is ended where it was asked", async () => {
+  await load();
+  let isHeld = true;
+  let ended = 0;
+  page.on("requestfailed", (request) => { ended += request.url().includes("/v1/query") ? 1 : 0; });
+  await page.route("**/api/foliot/v1/query**", (route) => (isHeld ? undefined : route.continue()));
+  await go("#/explore?start=15m-ago&m=avg:$step-avg:load.one");
+  await page.getByRole("button", { name: "Cancel" }).click();
+  await page.getByText("Ended before it was answered").waitFor();
+  assert.equal(ended, 1, "the request is given up");
+  isHeld = false;
+  await page.getByRole("button", { name: "Run" }).click();
+  await page.locator(".legend .line").first().waitFor();
+  assert.equal(await page.getByText("Ended before it was answered").count(), 0);
+});
+
+test("what targets say of a metric stands in completion and on its page, and OpenTSDB's texts are completed", async () => {
+  await go("#/explore?start=15m-ago&p=");
+  await page.getByRole("textbox", { name: "Text in promql" }).click();
+  await page.keyboard.type("foliot_build_in");
+  await page.getByRole("option", { name: /foliot_build_info/ }).first().waitFor();
+  await page.keyboard.press("ArrowDown");
+  await page.locator(".cm-completionInfo").waitFor();
+  await page.keyboard.press("Escape");
+  const about = await (await fetch(`${API}/catalogue?of=metrics&search=foliot_build_info&help=true`)).json();
+  const [name] = about.names.filter((one) => about.help[one]);
+  await go(`#/metrics?metric=${name}`);
+  await page.locator(".described", { hasText: about.help[name].help }).waitFor();
+  await load();
+  await go("#/explore?start=15m-ago&m=");
+  await page.getByLabel(/Language/).first().selectOption("text");
+  await page.getByRole("textbox", { name: "Text in opentsdb" }).click();
+  await page.keyboard.press("Control+A");
+  await page.keyboard.press("Delete");
+  await page.keyboard.type("ma");
+  await page.getByRole("option", { name: /^max:/ }).waitFor();
+  await page.keyboard.press("Tab");
+  await page.keyboard.type("load.on");
+  await page.getByRole("option", { name: /^load\.one/ }).waitFor();
+  await page.keyboard.press("Tab");
+  await page.keyboard.type("{ho");
+  await page.getByRole("option", { name: /^host=/ }).waitFor();
+  await page.keyboard.press("Tab");
+  await page.keyboard.type("*");
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => document.querySelectorAll(".legend .line").length === 2);
+});
+
+test("digits and slashes that are typed in an editor are no keys of the page", async () => {
+  await load();
+  await go(`#/explore?${new URLSearchParams([["start", "15m-ago"], ["i", "SELECT one FROM load"]])}`);
+  await page.locator(".editor .cm-content").click();
+  await page.keyboard.press("Control+End");
+  await page.keyboard.type(" WHERE host =~ /b/ LIMIT 30");
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => new URLSearchParams(location.hash.split("?")[1]).get("i") === "SELECT one FROM load WHERE host =~ /b/ LIMIT 30");
+  forgive("400");
+});

@@ -1,0 +1,39 @@
+// What to do about an answer that is none, where the server's own words do not say it already.
+
+import { Refusal } from "./api";
+
+/** What OpenTSDB's door says of a name that it does not know. */
+const UNKNOWN = /^No such name for '(metrics|tagk|tagv)': '(.*)'$/s;
+
+export interface UnknownName {
+  of: "metrics" | "labels" | "values";
+  name: string;
+}
+
+/** The name that is none, if that is what an error says. */
+export function unknownName(error: Error): UnknownName | null {
+  const found = UNKNOWN.exec(error.message);
+  if (!found) return null;
+  return { of: found[1] === "tagk" ? "labels" : found[1] === "tagv" ? "values" : "metrics", name: found[2] ?? "" };
+}
+
+const OF_NAMES: Record<UnknownName["of"], (name: string) => string> = {
+  metrics: (name) => `No metric of this database is called “${name}”. The field of the form finds metrics by any part of their names, and Metrics lists all.`,
+  labels: (name) => `No series of this database has a label “${name}”. “+ label” in the form lists the labels that the metric has.`,
+  values: (name) => `“${name}” is the value of no label. The label's field in the form lists the values that it has; * stands for all of them, and a|b for several.`,
+};
+
+/** What to do next; nothing where the error says so itself. */
+export function adviceOn(error: Error): string {
+  const unknown = unknownName(error);
+  if (unknown) return OF_NAMES[unknown.of](unknown.name);
+  if (!(error instanceof Refusal)) return "";
+  switch (error.status) {
+    case 401: return "Load the page again: the browser asks for a name and a password then.";
+    case 403: return "Whoever administers this server may grant that right: foliot user grant, or GRANT in InfluxQL.";
+    case 404: return "It may be deleted, or of another database.";
+    case 429: return "Others are asking, too. Try again in a moment.";
+    case 500: return "The server's log says more: Operations, Log.";
+    default: return "";
+  }
+}

@@ -1,0 +1,68 @@
+// A label, or one of its values, closely: which metrics have it, what values it has, and which series those are.
+
+import { cardinality } from "../api";
+import { useAsked } from "../hooks";
+import { labelAddress, metricAddress } from "../state";
+import { format } from "../units";
+import { Reporters } from "./reporters";
+import { Empty, Failed, Loading } from "./small";
+
+/** Entries that are asked for: pairs of other labels are among them. */
+const ASKED = 1000;
+
+/** Entries of a list. */
+const LISTED = 100;
+
+interface Ranked {
+  name: string;
+  href: string;
+  count: number;
+}
+
+function Ranks({ title, note, ranked }: { title: string; note: string; ranked: Ranked[] }) {
+  const most = Math.max(1, ...ranked.map(({ count }) => count));
+  return (
+    <section class="card">
+      <h2>{title}</h2>
+      <p class="note">{note}{ranked.length > LISTED && `; the first ${LISTED}`}</p>
+      <ul class="ranks">
+        {ranked.slice(0, LISTED).map(({ name, href, count }) => (
+          <li key={href}><a href={href}>{name}</a><span>{format(count)}</span><progress value={count} max={most} aria-hidden="true" /></li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+export function Labelled({ label, value }: { label: string; value: string }) {
+  const of = { label, ...(value ? { value } : {}) };
+  const asked = useAsked(JSON.stringify(of), (signal) => cardinality({ ...of, limit: ASKED }, signal));
+  const found = asked.answer;
+  const own = found?.labels.find(({ name }) => name === label);
+  const others = found?.labels.filter(({ name }) => name !== label) ?? [];
+  const pairs = found?.pairs.filter(({ name }) => name === label) ?? [];
+  return (
+    <div class="details">
+      <section class="card wide">
+        <div class="head">
+          <h2 class="name">{value ? <><a href={labelAddress(label)}>{label}</a>={value}</> : label}</h2>
+          <a class="button" href="#/metrics">All labels</a>
+        </div>
+        {asked.error && <Failed error={asked.error} again={asked.again} />}
+        {!found && asked.isLoading && <Loading what="Counting series…" />}
+        {found && found.series > 0 && (
+          <p class="note">{format(found.series)} series of {format(found.metrics_total)} {found.metrics_total === 1 ? "metric" : "metrics"} have it{!value && own && `, with ${format(own.values)} ${own.values === 1 ? "value" : "values"}`}</p>
+        )}
+        {found && !found.series && <Empty title={value ? "No series has this label with this value" : "No series has this label"}><p>It may have been dropped since. <a href="#/metrics">All labels and metrics</a></p></Empty>}
+      </section>
+      {found && found.series > 0 && (
+        <>
+          {!value && <Ranks title="Values with most series" note="each leads to the metrics that have it" ranked={pairs.map((pair) => ({ name: pair.value, href: labelAddress(label, pair.value), count: pair.series }))} />}
+          <Ranks title="Metrics that have it" note="by their series with it" ranked={found.metrics.map(({ name, series }) => ({ name, href: metricAddress(name), count: series }))} />
+          {others.length > 0 && <Ranks title="Other labels of these series" note="by their values" ranked={others.map(({ name, values }) => ({ name, href: labelAddress(name), count: values }))} />}
+          <Reporters of={of} />
+        </>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,43 @@
+// The zone in which times are shown and read: the browser's own, UTC, or any by its name.
+
+import { useState } from "preact/hooks";
+import { type Zone, isZone, zones } from "../time";
+
+/** The value of the choice of one that is not listed. */
+const ANOTHER = "\0";
+
+export function ZoneChoice({ zone, onChange }: { zone: Zone; onChange: (zone: Zone) => void }) {
+  const [typed, setTyped] = useState<string | null>(null);
+  if (typed === null) {
+    return (
+      <select aria-label="Zone" value={zone} onChange={(event) => (event.currentTarget.value === ANOTHER ? setTyped("") : onChange(event.currentTarget.value))}>
+        <option value="local">{Intl.DateTimeFormat().resolvedOptions().timeZone || "local"}</option>
+        <option value="utc">UTC</option>
+        {zone !== "local" && zone !== "utc" && <option value={zone}>{zone}</option>}
+        <option value={ANOTHER}>another…</option>
+      </select>
+    );
+  }
+  const name = typed.trim();
+  const take = () => {
+    if (isZone(name) && name !== zone) onChange(name);
+    if (!name || isZone(name)) setTyped(null);
+  };
+  return (
+    <>
+      <input
+        type="text" class="short" aria-label="Zone" list="zones" placeholder="Europe/Vienna" value={typed} autocomplete="off" spellcheck={false}
+        ref={(field) => { if (field && document.activeElement !== field && !typed) field.focus(); }} aria-invalid={Boolean(name) && !isZone(name)}
+        onInput={(event) => setTyped(event.currentTarget.value)} onChange={take} onBlur={take}
+        onKeyDown={(event) => {
+          if (event.key === "Escape") setTyped(null);
+          if (event.key !== "Enter") return;
+          event.preventDefault();
+          take();
+        }}
+      />
+      <datalist id="zones">{zones().map((one) => <option key={one} value={one} />)}</datalist>
+      {name && !isZone(name) && <span class="note" role="status">no zone yet: as Europe/Vienna or UTC</span>}
+    </>
+  );
+}

@@ -1,0 +1,26 @@
+import { describe, expect, it } from "vitest";
+import { adviceOn, unknownName } from "../src/advice";
+import { Refusal } from "../src/api";
+
+const refused = (status: number, message: string) => new Refusal(status, message, null);
+
+describe("advice", () => {
+  it("names the name that is none, and where those stand that are", () => {
+    expect(unknownName(refused(400, "No such name for 'metrics': 'it's \n'"))).toEqual({ of: "metrics", name: "it's \n" });
+    expect(unknownName(refused(400, "No such name for 'tagk': 'hots'"))).toEqual({ of: "labels", name: "hots" });
+    expect(adviceOn(refused(400, "No such name for 'tagv': 'web9'"))).toMatch(/^“web9” is the value of no label\. .*lists the values/);
+    expect(unknownName(refused(400, "found FORM, expected FROM"))).toBeNull();
+  });
+  it("leaves alone what says itself what to do", () => {
+    expect(adviceOn(refused(413, "more than limits.query_samples"))).toBe("");
+    expect(adviceOn(new Error("Write 1h-ago."))).toBe("");
+  });
+  it("tells what may be done about rights", () => expect(adviceOn(refused(403, "lacks the role operator"))).toContain("grant"));
+});
+
+describe("an answer that is none", () => {
+  it("may pass where it is not the question's fault", () => {
+    expect([0, 408, 429, 500, 503].map((status) => refused(status, "").mayPass)).toEqual([true, true, true, true, true]);
+    expect([400, 401, 403, 404, 413].some((status) => refused(status, "").mayPass)).toBe(false);
+  });
+});
