@@ -26,12 +26,12 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What the program takes before anything is shared out: some 18 MB of its own file, and the stacks,
-/// tables and buffers of its threads.
+/// What the program takes before anything is shared out: some 18 MB of its own file, and the
+/// stacks, tables and buffers of its threads.
 const PROGRAM_BYTES: u64 = 24 << 20;
 
-/// Least `limits.memory_bytes`: of what the program leaves, a share must hold a request, and another
-/// one a query.
+/// Least `limits.memory_bytes`: of what the program leaves, a share must hold a request, and
+/// another one a query.
 const MEMORY_BYTES_MIN: u64 = PROGRAM_BYTES + (16 << 20);
 
 /// One setting, by name.
