@@ -108,7 +108,7 @@ pub(crate) fn read() -> Result<Command, String> {
             let format = text(matches, "format").unwrap_or_default();
             Ok(Command::Export(Box::new(moving::read(&format, matches)?)))
         }
-        Some(("cert", matches)) => certificate(matches),
+        Some(("cert", matches)) => read_certificate(matches),
         Some(("user", matches)) => {
             let act = users::read(matches)?;
             let matches = matches.subcommand().map_or(matches, |(_, matches)| matches);
@@ -380,7 +380,7 @@ fn path(matches: &ArgMatches) -> PathBuf {
     matches.get_one::<PathBuf>(PATH).cloned().unwrap_or_default()
 }
 
-fn certificate(matches: &ArgMatches) -> Result<Command, String> {
+fn read_certificate(matches: &ArgMatches) -> Result<Command, String> {
     let names = matches.get_many::<String>("names").unwrap_or_default();
     let names: Vec<String> = names.cloned().collect();
     match names.iter().any(|name| name.trim().is_empty()) {

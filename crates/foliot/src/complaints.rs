@@ -66,8 +66,8 @@ pub(crate) fn sentence(error: &clap::Error) -> String {
     }
 }
 
-fn conflict(argument: &String, others: &[String], usage: &str) -> String {
-    match others.is_empty() || others.contains(argument) {
+fn conflict(argument: &str, others: &[String], usage: &str) -> String {
+    match others.iter().all(|other| other == argument) {
         true => format!("{argument} is given twice"),
         false => format!(
             "{argument} and {} say different things: give one of them; `{}` shows how",
