@@ -497,7 +497,7 @@ fn settings_are_shown_as_the_server_would_use_them() {
         line.split_whitespace().collect::<Vec<_>>().join(" ")
     };
     assert_eq!(shown(&[]), "head.bytes = 256MiB # default");
-    assert_eq!(shown(&["--effective"]), "head.bytes = 2MiB # default, fitted to the memory");
+    assert_eq!(shown(&["--effective"]), "head.bytes = 1280KiB # default, fitted to the memory");
 }
 
 #[test]

@@ -297,8 +297,8 @@ impl Engine {
         self.store.ingest.catalog().each_from(kind, prefix, each)
     }
 
-    /// Whether there is memory for so many more names and facts. Who adds what a stranger chooses asks
-    /// first; what the store itself or its owner adds is never refused.
+    /// Whether there is memory for so many more names and facts. Who adds what a stranger chooses
+    /// asks first; what the store itself or its owner adds is never refused.
     pub fn has_room_for_names(&self, count: usize) -> bool {
         self.store.ingest.has_room_for_names(count)
     }

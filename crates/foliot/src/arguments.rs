@@ -108,16 +108,7 @@ pub(crate) fn read() -> Result<Command, String> {
             let format = text(matches, "format").unwrap_or_default();
             Ok(Command::Export(Box::new(moving::read(&format, matches)?)))
         }
-        Some(("cert", matches)) => {
-            let names = matches.get_many::<String>("names").unwrap_or_default();
-            let names: Vec<String> = names.cloned().collect();
-            match names.iter().any(|name| name.trim().is_empty()) {
-                false => Ok(Command::Certificate { names, into: path(matches) }),
-                true => Err("--name cannot be empty: give a name or an address by which clients \
-                             reach the server"
-                    .to_owned()),
-            }
-        }
+        Some(("cert", matches)) => read_certificate(matches),
         Some(("user", matches)) => {
             let act = users::read(matches)?;
             let matches = matches.subcommand().map_or(matches, |(_, matches)| matches);
@@ -387,6 +378,19 @@ fn on_data_dir(name: &'static str, about: &'static str) -> Clap {
 
 fn path(matches: &ArgMatches) -> PathBuf {
     matches.get_one::<PathBuf>(PATH).cloned().unwrap_or_default()
+}
+
+fn read_certificate(matches: &ArgMatches) -> Result<Command, String> {
+    let names = matches.get_many::<String>("names").unwrap_or_default();
+    let names: Vec<String> = names.cloned().collect();
+    match names.iter().any(|name| name.trim().is_empty()) {
+        false => Ok(Command::Certificate { names, into: path(matches) }),
+        true => {
+            Err("--name cannot be empty: give a name or an address by which clients reach the \
+                     server"
+                .to_owned())
+        }
+    }
 }
 
 /// Where the store is, as `serve` would find it.

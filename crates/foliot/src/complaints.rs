@@ -57,21 +57,23 @@ pub(crate) fn sentence(error: &clap::Error) -> String {
                 None => format!("{argument} needs a value: one of {known}"),
             }
         }
-        ErrorKind::ArgumentConflict => match list(ContextKind::PriorArg) {
-            other if other.is_empty() || other.contains(&argument) => {
-                format!("{argument} is given twice")
-            }
-            other => format!(
-                "{argument} and {} say different things: give one of them; `{}` shows how",
-                other.join(", "),
-                help_of(usage)
-            ),
-        },
+        ErrorKind::ArgumentConflict => conflict(&argument, &list(ContextKind::PriorArg), usage),
         _ => {
             let text = error.render().to_string();
             let line = text.lines().next().unwrap_or_default();
             line.trim_start_matches("error: ").to_owned()
         }
+    }
+}
+
+fn conflict(argument: &str, others: &[String], usage: &str) -> String {
+    match others.iter().all(|other| other == argument) {
+        true => format!("{argument} is given twice"),
+        false => format!(
+            "{argument} and {} say different things: give one of them; `{}` shows how",
+            others.join(", "),
+            help_of(usage)
+        ),
     }
 }
 

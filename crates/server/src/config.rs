@@ -26,12 +26,12 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What the program takes before anything is shared out: some 18 MB of its own file, and the stacks,
-/// tables and buffers of its threads.
+/// What the program takes before anything is shared out: some 18 MB of its own file, and the
+/// stacks, tables and buffers of its threads.
 const PROGRAM_BYTES: u64 = 24 << 20;
 
-/// Least `limits.memory_bytes`: of what the program leaves, a share must hold a request, and another
-/// one a query.
+/// Least `limits.memory_bytes`: of what the program leaves, a share must hold a request, and
+/// another one a query.
 const MEMORY_BYTES_MIN: u64 = PROGRAM_BYTES + (16 << 20);
 
 /// One setting, by name.
@@ -174,7 +174,8 @@ settings! {
     /// text. The first rule that fits decides. Known series are filed anew when rules change.
     retention_rules: KeepRules = KeepRules(Vec::new()), "retention.rules", "retention-rules";
     /// Memory that the whole process should get by with, or `auto` for all that the machine or its
-    /// container has. The settings of head, cache, queries and bodies are cut to shares of it.
+    /// container has. 24 MiB of it are for the program itself; the settings of head, cache, queries
+    /// and bodies are cut to shares of the rest.
     limits_memory_bytes: Memory = Memory(None), "limits.memory_bytes", "limits-memory-bytes";
     /// Memory that recent samples may take before they are written out as a part.
     head_bytes: ByteSize = ByteSize(256 << 20), "head.bytes", "head-bytes";
@@ -199,7 +200,7 @@ settings! {
     limits_series: u64 = 100_000_000, "limits.series", "limits-series";
     /// Memory that the names of series, where each stands in the head, kinds of fields, and facts
     /// such as annotations may take; beyond it new ones are refused while known ones go on. `auto`
-    /// is three eighths of `limits.memory_bytes`.
+    /// is three eighths of what the program itself leaves of `limits.memory_bytes`.
     limits_registry_bytes: Memory = Memory(None), "limits.registry_bytes", "limits-registry-bytes";
     /// New series per second, averaged over ten seconds; beyond it new ones are refused.
     limits_new_series_per_second: u64 = 1_000_000,

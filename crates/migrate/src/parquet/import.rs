@@ -227,9 +227,13 @@ mod tests {
     use super::*;
     use crate::import::{Place, Progress, Target};
 
+    #[allow(clippy::panic, reason = "the mistake that is told")]
+    fn mistaken(_: &Progress) {
+        panic!("a mistake");
+    }
+
     /// Whoever takes the lines may make a mistake, which says nothing of the file.
     #[test]
-    #[allow(clippy::panic, reason = "the mistake that is told")]
     fn a_mistake_of_who_takes_lines_is_no_damage_of_the_file() {
         let path = std::env::temp_dir().join(format!("foliot-{}.parquet", std::process::id()));
         let column = |name: &str, kind| Column { name: name.to_owned(), kind, is_label: false };
@@ -245,7 +249,7 @@ mod tests {
         let file = File::open(&path, &told, bounds).unwrap();
         std::fs::remove_file(&path).unwrap();
         // Called where a megabyte of lines was taken.
-        let mut report = |_: &Progress| panic!("a mistake");
+        let mut report = mistaken;
         let mut taking = Import::new(Target::Nowhere, Place::default(), &mut report);
         let outcome = catch_unwind(AssertUnwindSafe(|| import(&file, &mut taking)));
         let panic = outcome.map(|told| told.map_err(|error| error.to_string())).unwrap_err();
