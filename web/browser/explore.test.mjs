@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { API, address, context, drawn, forgive, go, hosts, keep, legend, load, now, page, put, write } from "./stage.mjs";
+import { API, address, context, drawn, forgive, go, hosts, keep, legend, load, now, page, write } from "./stage.mjs";
 
 test("a question is put together by keyboard, and its link shows the same", async () => {
   await load();
