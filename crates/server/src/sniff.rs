@@ -3,7 +3,7 @@
 //! | first bytes | protocol |
 //! |---|---|
 //! | a method of HTTP, a space, then `/` or `*` | HTTP |
-//! | a line of a word in capitals, then `/` or `*`, that ends with `HTTP/1.0` or `HTTP/1.1` | HTTP, which refuses the method |
+//! | a word in capitals, `/` or `*`, and at the line's end `HTTP/1.0` or `HTTP/1.1` | HTTP |
 //! | 0x16 | TLS, which is refused with words |
 //! | 0x00 | Graphite's pickle: a length of less than 16 MiB |
 //! | a telnet verb, then a space or the line's end | telnet |
