@@ -76,7 +76,7 @@ fn packages_get_completions_settings_and_manual_pages() {
     let file = file.to_str().unwrap();
     assert!(run(&["config", "init", file]).status.success());
     assert!(run(&["config", "check", "--config", file]).status.success());
-    refused(&run(&["config", "init", file]), &["foliot.toml", "exists"]);
+    refused(&run(&["config", "init", file]), &["foliot.toml", "is there already"]);
     let output = foliot().arg("manuals").arg(dir.path()).output().unwrap();
     assert!(output.status.success());
     for page in ["foliot.1", "foliot-serve.1", "foliot-import-influx.1"] {

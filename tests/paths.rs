@@ -62,7 +62,7 @@ fn paths_of_foliots_own_api_answer_in_its_shape() {
         ("GET", "/api/foliot/v1/statsu", 404, "did you mean /api/foliot/v1/status?"),
         ("GET", "/api/foliot", 404, "docs/api.md"),
         ("PUT", "/api/foliot/v1/query", 405, "allowed here: POST"),
-        ("GET", "/api/foliot/v1/catalogue?q=x", 400, "q: is none of of, search, limit, metric"),
+        ("GET", "/api/foliot/v1/catalogue?q=x", 400, "q: is none of of, search, without, limit"),
         ("GET", "/api/foliot/v1/settings?limit=3", 400, "limit: is none of db, rp"),
         ("DELETE", "/api/foliot/v1/saved?name=x&dry_run=true", 400, "nothing is changed"),
     ] {

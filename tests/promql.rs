@@ -227,3 +227,28 @@ fn a_group_is_not_held_series_by_series() {
     let [row] = &values(&all)[..] else { panic!("{all}") };
     assert_eq!(row[3..].iter().filter(|(_, value)| *value != grown).count(), 0, "{:?}", &row[..9]);
 }
+
+#[test]
+fn values_are_counted_before_labels_go_away() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    let series: [(&str, &[f64]); 3] = [
+        ("c{i=\"1\",h=\"a\"}", &[7.0]),
+        ("c{i=\"2\",h=\"a\"}", &[7.0]),
+        ("c{i=\"3\",h=\"a\"}", &[9.0]),
+    ];
+    store(&server, &series);
+    // As Prometheus has it: the label of values is set before `without` takes it away.
+    for (query, wanted) in [
+        ("count_values without (i) (\"i\", c)", json!([[{"h": "a"}, "3"]])),
+        ("count_values without (h) (\"i\", c)", json!([[{"i": "7"}, "2"], [{"i": "9"}, "1"]])),
+        ("count_values by (h) (\"h\", c)", json!([[{"h": "7"}, "2"], [{"h": "9"}, "1"]])),
+        ("count_values(\"v\", c)", json!([[{"v": "7"}, "2"], [{"v": "9"}, "1"]])),
+    ] {
+        let answer = asked(&server, "query", &at_minute(0), query);
+        let rows = answer["data"]["result"].as_array().unwrap().iter();
+        let mut rows: Vec<Json> = rows.map(|row| json!([row["metric"], row["value"][1]])).collect();
+        rows.sort_by_key(ToString::to_string);
+        assert_eq!(Json::from(rows), wanted, "{query}");
+    }
+}

@@ -47,6 +47,24 @@ test("InfluxQL says where it is wrong, and stands beside a form in one graph", a
   assert.deepEqual(await legend(), ["load max {host=a}", "load max {host=b}", "load.two {host=a}"]);
 });
 
+test("another language begins with the text that is asked", async () => {
+  await load();
+  await go(`#/explore?${new URLSearchParams([["start", "15m-ago"], ["m", "sum:load.one{host=a}"]])}`);
+  await page.locator(".legend .line").first().waitFor();
+  const shown = async (wanted) => page.waitForFunction(
+    (text) => (document.querySelector(".editor .cm-content, textarea.code")?.innerText ?? "").includes(text), wanted,
+  );
+  await page.getByLabel("Language").selectOption("text");
+  await shown("sum:load.one{host=a}");
+  await page.getByLabel("Language").selectOption("promql");
+  await shown("sum by (host)");
+  await go(`#/explore?${new URLSearchParams([["start", "15m-ago"], ["m", "sum:load.one{host=a}"]])}`);
+  await page.getByLabel("Language").selectOption("influxql");
+  await shown('SELECT mean("one") FROM "load" WHERE time >= $start AND time < $end AND "host" = \'a\' GROUP BY');
+  await page.locator(".legend .line").first().waitFor();
+  assert.deepEqual(await legend(), ["load mean {host=a}"]);
+});
+
 test("what each question cost is told", async () => {
   await load();
   await go(`#/explore?${new URLSearchParams([["start", "15m-ago"], ["m", "none:load.one{host=b}"], ["i", "SELECT count(one) FROM load"]])}`);

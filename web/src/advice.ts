@@ -30,7 +30,7 @@ export function adviceOn(error: Error): string {
   if (!(error instanceof Refusal)) return "";
   switch (error.status) {
     case 401: return "Load the page again: the browser asks for a name and a password then.";
-    case 403: return "Whoever administers this server may grant that right: foliot user grant, or GRANT in InfluxQL.";
+    case 403: return "Whoever administers this server may give that right: foliot user token makes a token that has it, and GRANT in InfluxQL gives it to a user.";
     case 404: return "It may be deleted, or of another database.";
     case 429: return "Others are asking, too. Try again in a moment.";
     case 500: return "The server's log says more: Operations, Log.";

@@ -45,6 +45,22 @@ export function cells(line: string, separator: string): string[] {
 
 const isNumber = (text: string) => text.trim() !== "" && Number.isFinite(Number(text));
 
+/** Dates as programs write them: of ISO 8601, with or without a zone, and of RFC 2822. `Date.parse` makes one of "web-1", too. */
+const ISO = /^(\d{4})[-/](\d{1,2})[-/](\d{1,2})(?:[T ]\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?\s*(?:Z|[+-]\d{2}:?\d{2})?)?$/i;
+const MAIL = /^(?:[a-z]{3}, )?\d{1,2} [a-z]{3} \d{4} \d{2}:\d{2}/i;
+
+/** Milliseconds since 1970 of a date; NaN of what is none, such as 30 February. */
+export function dateMs(cell: string): number {
+  const text = cell.trim();
+  const iso = ISO.exec(text);
+  if (!iso) return MAIL.test(text) ? Date.parse(text) : Number.NaN;
+  const [year, month, day] = iso.slice(1, 4).map(Number) as [number, number, number];
+  const days = new Date(Date.UTC(year, month, 0)).getUTCDate();
+  return month >= 1 && month <= 12 && day >= 1 && day <= days ? Date.parse(text) : Number.NaN;
+}
+
+const isDate = (cell: string) => !Number.isNaN(dateMs(cell));
+
 const TIMES = /^(time|timestamp|ts|date|datetime|when|at|time_?(ms|ns|us|s)|_time)$/i;
 
 /** The share of cells that must be of a kind for their column to be: a bad one is named with its line later. */
@@ -63,7 +79,7 @@ export function sheetOf(lines: string[]): Sheet | null {
     const all = column(at);
     return all.length > 0 && all.filter(is).length >= all.length * MOST;
   };
-  const isTime = (at: number) => areMostly(at, (cell) => (isNumber(cell) ? Number(cell) > 1e8 : !Number.isNaN(Date.parse(cell))));
+  const isTime = (at: number) => areMostly(at, (cell) => (isNumber(cell) ? Number(cell) > 1e8 : isDate(cell)));
   const named = names.findIndex((name, at) => TIMES.test(name) && isTime(at));
   const time = named >= 0 ? named : names.findIndex((_, at) => isTime(at));
   const columns = names.map((name, at): Column => {
@@ -71,7 +87,7 @@ export function sheetOf(lines: string[]): Sheet | null {
     if (!name) return { name, role: "none" };
     return { name, role: areMostly(at, isNumber) ? "value" : "label" };
   });
-  return { columns, separator, precision: time < 0 ? "ns" : precisionOf(column(time).find((cell) => isNumber(cell) || !Number.isNaN(Date.parse(cell))) ?? "") };
+  return { columns, separator, precision: time < 0 ? "ns" : precisionOf(column(time).find((cell) => isNumber(cell) || isDate(cell)) ?? "") };
 }
 
 /** The unit of a time, by its size: none of these units comes near another for a hundred years. */
@@ -88,7 +104,7 @@ const NANOS = { s: 9, ms: 6, us: 3, ns: 0 } as const;
 /** A time in nanoseconds, as text: numbers have not so many digits. */
 function nanos(text: string, precision: Sheet["precision"]): string {
   if (precision === "date") {
-    const at = Date.parse(text);
+    const at = dateMs(text);
     return Number.isNaN(at) ? text : `${at}000000`;
   }
   const [whole = "", part = ""] = text.trim().split(".");

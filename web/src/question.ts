@@ -130,8 +130,26 @@ export function about(metric: string, isCounter = false): Question {
   return { language: "influxql", text, isForm: false, isHidden: false };
 }
 
-export const selectText = (measurement: string, field = "*") =>
-  `SELECT mean(${field}) FROM ${quoted(measurement)} WHERE time >= $start AND time < $end GROUP BY time($step), *`;
+/** What InfluxQL says of labels that a form wants; those of which all will do are not said. */
+function influxTests(filters: Filter[]): string {
+  const wanted = filters.filter(({ pattern }) => pattern !== "*");
+  return wanted.map(({ label, pattern }) => {
+    if (!/[*|]/.test(pattern)) return ` AND ${quoted(label)} = '${pattern.replace(/\\/g, "\\\\").replace(/'/g, "\\'")}'`;
+    const regex = pattern.replace(/[.+?^$()[\]\\/]/g, "\\$&").replace(/\*/g, ".*");
+    return ` AND ${quoted(label)} =~ /^(${regex})$/`;
+  }).join("");
+}
+
+export const selectText = (measurement: string, field = "*", filters: Filter[] = []) =>
+  `SELECT mean(${field}) FROM ${quoted(measurement)} WHERE time >= $start AND time < $end${influxTests(filters)} GROUP BY time($step), *`;
+
+/** A form's question in InfluxQL. `hasField` knows whether a measurement has a field: only the store does, where a name may be either. */
+export async function influxqlOf(form: Form, hasField: (measurement: string, field: string) => Promise<boolean>): Promise<string> {
+  const at = form.metric.lastIndexOf(".");
+  const [measurement, field] = [form.metric.slice(0, Math.max(0, at)), form.metric.slice(at + 1)];
+  const isField = at > 0 && await hasField(measurement, field).catch(() => false);
+  return isField ? selectText(measurement, quoted(field), form.filters) : selectText(form.metric, "*", form.filters);
+}
 
 /**
  * A name of the catalogue as PromQL says it, in a selector. There, a field stands behind its measurement with an underscore, and whether the last point

@@ -15,7 +15,7 @@ describe("advice", () => {
     expect(adviceOn(refused(413, "more than limits.query_samples"))).toBe("");
     expect(adviceOn(new Error("Write 1h-ago."))).toBe("");
   });
-  it("tells what may be done about rights", () => expect(adviceOn(refused(403, "lacks the role operator"))).toContain("grant"));
+  it("tells what may be done about rights", () => expect(adviceOn(refused(403, "lacks the role operator"))).toContain("foliot user token"));
 });
 
 describe("an answer that is none", () => {

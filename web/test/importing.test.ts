@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { cells, lineOf, precisionOf, sheetOf } from "../src/csv";
+import { cells, dateMs, lineOf, precisionOf, sheetOf } from "../src/csv";
 import { seriesOf } from "../src/doomed";
 import { formatOf, influxPrecision } from "../src/importing";
 
@@ -13,6 +13,19 @@ describe("files", () => {
   it("of Influx lines tell their unit by its size", () => {
     expect(["1700000000", "1700000000000", "1700000000000000", "1700000000000000000"].map((time) => influxPrecision([`m v=1 ${time}`]))).toEqual(["s", "ms", "us", "ns"]);
     expect(influxPrecision(["m v=1"])).toBe("ns");
+  });
+});
+
+describe("dates", () => {
+  it.each([
+    ["2026-11-27T10:00:00Z", 1795773600000], ["2026-11-27 10:00:00.5+01:00", 1795770000500], ["2026-11-27", 1795737600000],
+    ["2024-02-29T00:00:00Z", 1709164800000], ["Fri, 27 Nov 2026 10:00:00 GMT", 1795773600000],
+  ])("like %s are those that programs write", (text, ms) => expect(dateMs(text)).toBe(ms));
+  it.each(["web-1", "room 3", "unknown 5", "n/a-7", "2026-02-30T10:00:00Z", "2026-13-01", "12", "may", ""])(
+    "are not %s", (text) => expect(dateMs(text)).toBeNaN());
+  it("make a column of times, and names do not", () => {
+    const sheet = sheetOf(["host,measured_at,v", "web-1,2026-11-27T10:00:00Z,1", "web-2,2026-11-27T10:00:01Z,2"]);
+    expect(sheet?.columns.map(({ role }) => role)).toEqual(["label", "time", "value"]);
   });
 });
 

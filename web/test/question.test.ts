@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { curl, javascript, link, python } from "../src/code";
-import { about, formOf, insteadOf, isRate, isShare, raw, textOf } from "../src/question";
+import { about, formOf, influxqlOf, insteadOf, isRate, isShare, raw, textOf } from "../src/question";
 
 describe("forms", () => {
   it.each([
@@ -35,6 +35,20 @@ describe("first questions", () => {
     const question = about('a "b"\\{c}\nd');
     expect(question.language).toBe("influxql");
     expect(question.text).toContain('FROM "a \\"b\\"\\\\{c}\\nd" WHERE');
+  });
+});
+
+describe("a form in InfluxQL", () => {
+  const fields = async (measurement: string, field: string) => measurement === "cpu" && field === "user";
+  const of = (text: string) => influxqlOf(formOf(text)!, fields);
+  it("names the measurement and the field that the store has", async () => {
+    expect(await of("sum:cpu.user")).toContain('SELECT mean("user") FROM "cpu" WHERE time >= $start AND time < $end GROUP BY');
+    expect(await of("sum:net.bytes")).toContain('SELECT mean(*) FROM "net.bytes" WHERE');
+    expect(await influxqlOf(formOf("sum:cpu.user")!, async () => { throw new Error("away"); })).toContain('FROM "cpu.user"');
+  });
+  it("keeps the labels that are wanted", async () => {
+    expect(await of("sum:cpu.user{host=*}{rack=a.1}")).toContain(` AND "rack" = 'a.1' GROUP BY`);
+    expect(await of("sum:cpu.user{host=web*|d.b}")).toContain(' AND "host" =~ /^(web.*|d\\.b)$/ GROUP BY');
   });
 });
 

@@ -180,7 +180,11 @@ impl Connection<'_> {
             match socket.try_read_buf(&mut buffer) {
                 Ok(0) => break,
                 Ok(_) => self.take(&buffer).await,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    if !socket.has_more().await {
+                        break;
+                    }
+                }
                 Err(error) => return Err(error),
             }
         }

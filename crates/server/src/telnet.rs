@@ -181,7 +181,11 @@ impl Connection<'_> {
             match socket.try_read_buf(kept) {
                 Ok(0) => break,
                 Ok(_) => self.take(kept).await,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    if !socket.has_more().await {
+                        break;
+                    }
+                }
                 Err(error) => return Err(error),
             }
         }

@@ -11,11 +11,15 @@ use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker, ready};
+use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 
 /// Plain bytes that one step of decryption yields at most.
 const RECORD_BYTES_MAX: usize = 16 << 10;
+
+/// How long the loop may take to hear of bytes that the system has.
+const UNHEARD: Duration = Duration::from_millis(10);
 
 /// A connection.
 #[derive(Debug)]
@@ -96,6 +100,11 @@ impl Wire {
                 return Err(io::ErrorKind::ConnectionReset.into());
             }
         }
+    }
+
+    /// Whether bytes came of which the loop had not heard when it was last asked.
+    pub(crate) async fn has_more(&mut self) -> bool {
+        tokio::time::timeout(UNHEARD, self.ready(Interest::READABLE)).await.is_ok()
     }
 
     /// Reads what is there behind the bytes of `out`, as far as it has room; 0 at the end.

@@ -1,8 +1,9 @@
 // One question of Explore: as a form, or as text in its language.
 
 import { useState } from "preact/hooks";
+import { fields } from "../api";
 import {
-  AGGREGATORS, FOLDS, type Filter, type Form, type Question, emptyForm, formOf, promqlOf, selectText, textOf,
+  AGGREGATORS, FOLDS, type Filter, type Form, type Question, emptyForm, formOf, influxqlOf, promqlOf, textOf,
 } from "../question";
 import { Suggest, named } from "./suggest";
 import { Text } from "./text";
@@ -20,9 +21,12 @@ interface Props {
 export function Row({ question, database, index, canRemove, onChange, onRemove, onRun }: Props) {
   const form = question.language === "opentsdb" ? formOf(question.text) : null;
   const mode = question.language !== "opentsdb" ? question.language : question.isForm && form ? "form" : "text";
-  const choose = (next: string) => {
+  const hasField = async (measurement: string, name: string) => (
+    (await fields(measurement, { db: database })).fields.some((field) => field.name === name)
+  );
+  const choose = async (next: string) => {
     if (next === "influxql") {
-      const text = form?.metric ? selectText(form.metric) : "SELECT mean(*) FROM \"…\" WHERE time >= $start AND time < $end GROUP BY time($step)";
+      const text = form?.metric ? await influxqlOf(form, hasField) : "SELECT mean(*) FROM \"…\" WHERE time >= $start AND time < $end GROUP BY time($step)";
       onChange({ ...question, language: "influxql", isForm: false, text });
     } else if (next === "promql") {
       onChange({ ...question, language: "promql", isForm: false, text: form?.metric ? promqlOf(form) : "" });
@@ -47,7 +51,8 @@ export function Row({ question, database, index, canRemove, onChange, onRemove, 
       </div>
       {mode === "form" && form
         ? <FormFields form={form} database={database} onChange={(next) => onChange({ ...question, text: textOf(next) })} />
-        : <Text question={question} database={database} onRun={(text) => (text === question.text ? onRun() : onChange({ ...question, text }))} />}
+        // Another language begins with another text.
+        : <Text key={question.language} question={question} database={database} onRun={(text) => (text === question.text ? onRun() : onChange({ ...question, text }))} />}
       {canRemove && <button type="button" class="plain remove" aria-label={`Remove query ${index + 1}`} onClick={onRemove}>×</button>}
     </section>
   );

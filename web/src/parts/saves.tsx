@@ -31,6 +31,11 @@ function Saves({ address, isAsked, close }: { address: string; isAsked: boolean;
   const keep = async () => {
     try {
       const title = name.trim();
+      const taken = all.find((one) => one.name === title);
+      // A name is of one thing: the other would be gone.
+      if (taken && board === (taken.kind === "query" ? "\0" : "")) {
+        throw new Error(`“${title}” is a ${taken.kind} already: choose another name.`);
+      }
       if (!board) {
         await keepSaved({ name: title, address });
         setSaid(`Saved as “${title}”.`);

@@ -10,7 +10,7 @@ use super::tally::{RANGE, Tally, range_of};
 use super::{Gridded, Walk, each_row, evaluated};
 use crate::Error;
 use foliot_model::{Histogram, Labels};
-use foliot_plan::grid::{Grid, GridAggregate, GroupFold, Note, Place, Steps, Union};
+use foliot_plan::grid::{Grid, GridAggregate, GroupFold, Labels as By, Note, Place, Steps, Union};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -211,6 +211,10 @@ fn counted<'q>(
     (name, told): (&Arc<str>, Told<'_>),
     steps: &Steps,
 ) -> Result<Gridded<'q>, Error> {
+    // Where that label goes away each series is counted in its group, whatever its value. Not so in
+    // MetricsQL.
+    let goes_away =
+        !walk.is_loose && matches!(&plan.by, By::Without(names) if names.contains(name));
     let mut groups: Vec<(Labels, Tally<'_>)> = Vec::new();
     let mut numbers: HashMap<Labels, usize> = HashMap::new();
     for row in &input.rows {
@@ -225,7 +229,7 @@ fn counted<'q>(
         let Some((_, tally)) = groups.get_mut(number) else { continue };
         for index in 0..steps.count {
             if let Some(value) = row.point(index).and_then(told) {
-                tally.add(value, index)?;
+                tally.add(if goes_away { "".into() } else { value }, index)?;
             }
         }
     }

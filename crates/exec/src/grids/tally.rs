@@ -123,9 +123,10 @@ impl<'q> Tally<'q> {
         let Self { name, counts, charge, .. } = self;
         drop(charge);
         for (value, counts) in counts {
-            let own = Label { name: name.clone(), value };
+            // A label without a value is none.
+            let own = (!value.is_empty()).then(|| Label { name: name.clone(), value });
             let others = labels.iter().filter(|label| label.name != name).cloned();
-            let labels = Labels::new(others.chain([own]).collect());
+            let labels = Labels::new(others.chain(own).collect());
             walk.pass(GridRow::numbers(labels, counts), each)?;
         }
         Ok(())

@@ -254,10 +254,10 @@ impl Asked {
             }
             (None, parts) => {
                 let mut parts = parts.clone().unwrap_or_default();
-                if let Some(Value::String(window)) = parts.get_mut("downsample") {
-                    if let Some(rest) = window.strip_prefix("$step-") {
-                        *window = format!("{step}-{rest}");
-                    }
+                if let Some(Value::String(window)) = parts.get_mut("downsample")
+                    && let Some(rest) = window.strip_prefix("$step-")
+                {
+                    *window = format!("{step}-{rest}");
                 }
                 let queries = json!([parts]);
                 let body = json!({
