@@ -51,13 +51,11 @@ test("another language begins with the text that is asked", async () => {
   await load();
   await go(`#/explore?${new URLSearchParams([["start", "15m-ago"], ["m", "sum:load.one{host=a}"]])}`);
   await page.locator(".legend .line").first().waitFor();
-  const shown = async (wanted) => page.waitForFunction(
-    (text) => (document.querySelector(".editor .cm-content, textarea.code")?.innerText ?? "").includes(text), wanted,
-  );
+  const shown = (wanted) => page.locator(".row .cm-content").filter({ hasText: wanted }).waitFor();
   await page.getByLabel("Language").selectOption("text");
   await shown("sum:load.one{host=a}");
   await page.getByLabel("Language").selectOption("promql");
-  await shown("sum by (host)");
+  await shown("load[._]one");
   await go(`#/explore?${new URLSearchParams([["start", "15m-ago"], ["m", "sum:load.one{host=a}"]])}`);
   await page.getByLabel("Language").selectOption("influxql");
   await shown('SELECT mean("one") FROM "load" WHERE time >= $start AND time < $end AND "host" = \'a\' GROUP BY');
@@ -434,6 +432,8 @@ test("a note is made, drawn beside the lines, and deleted", async () => {
 
 test("of more notes than are drawn the last ones are, and that is said", async () => {
   await load();
+  const { annotations } = await (await fetch(`${API}/annotations`)).json();
+  for (const { start_ms } of annotations) await fetch(`${API}/annotations?start_ms=${start_ms}`, { method: "DELETE" });
   const first = Date.now() - 600_000;
   for (let at = 0; at < 203; at += 1) await keep("annotations", { start_ms: first + 1000 * at, text: `n${at}` });
   await go("#/explore?start=15m-ago&m=max:load.two");
