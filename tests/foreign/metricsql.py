@@ -25,6 +25,7 @@ Debian's VictoriaMetrics is 1.79.5. What is not asked, or asked so that it canno
   ranks of equal series        neither says which goes first: what is ranked has values of its own
   round of negative halves     away from 0 there, upwards here, as Prometheus does
   many and one at gaps         `a == bool b` has a value there where b has none
+  deviations of times          they lie in the last digits, which the order of adding changes there from run to run
 
 One that knows functions which 1.79.5 does not know yet is asked of histograms only: what else is said
 above is of 1.79.5. At one instant it takes the sample before a range from as far away as a step, and is
@@ -34,6 +35,7 @@ not asked for rates then.
 import json
 import math
 import random
+import re
 import struct
 import sys
 import urllib.error
@@ -294,6 +296,8 @@ def main():
         else:
             path = "query_range"
             form = {"query": text, "start": start, "end": start + 600, "step": pick(15, 60, 120), "nocache": 1}
+        if re.search(r"std(dev|var)", text) and re.search(r"t(first|last|min|max)\w*_over_time|timestamp|time\(\)", text):
+            continue
         ours = ask(FOLIOT + "/api/v1/", path, form)
         theirs = ask(VICTORIA + "/api/v1/", path, form)
         found = difference(table(ours), table(theirs))
