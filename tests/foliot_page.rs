@@ -89,10 +89,17 @@ fn who_saves_over_somebody_elses_change_is_told() {
     let refused = post(&server, "saved", &board("three", first), 409);
     assert!(refused["error"]["message"].as_str().unwrap().contains("somebody else"), "{refused}");
     assert_eq!(get(&server, "saved")["saved"][0]["panels"][0]["title"], "two");
-    delete(&server, "saved?name=b", 200);
+    // What is to be new takes nobody's place, and what was changed is not deleted.
+    let refused = post(&server, "saved", &board("new", json!(0)), 409);
+    assert!(refused["error"]["message"].as_str().unwrap().contains("already"), "{refused}");
+    delete(&server, "saved?name=b&was_changed_ms=1", 409);
+    delete(&server, "saved?name=b&was_changed_ms=soon", 400);
+    assert_eq!(get(&server, "saved")["saved"][0]["panels"][0]["title"], "two");
+    delete(&server, &format!("saved?name=b&was_changed_ms={second}"), 200);
     post(&server, "saved", &board("four", second), 409);
     post(&server, "saved", &board("five", json!("x")), 400);
     assert_eq!(get(&server, "saved")["saved"], json!([]));
+    post(&server, "saved", &board("six", json!(0)), 200);
     server.stop();
 }
 

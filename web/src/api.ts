@@ -433,11 +433,11 @@ export interface Saved {
 
 export const saved = (signal?: AbortSignal) => ask<{ saved: Saved[] }>("saved", "saved", {}, { signal: signal ?? null });
 
-/** `was_changed_ms` is when what is replaced was changed: where that is no longer so, nothing is saved. */
-export const keepSaved = (what: { name: string; address: string } | { name: string; panels: Panel[]; was_changed_ms?: number }) =>
+/** `was_changed_ms` is when what is replaced was changed, 0 where there is nothing yet: where that is no longer so, nothing is saved. */
+export const keepSaved = (what: { name: string; was_changed_ms: number } & ({ address: string } | { panels: Panel[] })) =>
   ask<Saved>("saved", "name", {}, { method: "POST", body: JSON.stringify(what) });
 
-export const forgetSaved = (name: string) => ask<unknown>("saved", null, { name }, { method: "DELETE" });
+export const forgetSaved = ({ name, changed_ms: was_changed_ms }: Saved) => ask<unknown>("saved", null, { name, was_changed_ms }, { method: "DELETE" });
 
 export interface Note {
   start_ms: number;

@@ -14,8 +14,11 @@ export interface Sheet {
   separator: string;
 }
 
-/** The cells of one line. */
-export function cells(line: string, separator: string): string[] {
+/** The cells of a row. */
+export const cells = (row: string, separator: string): string[] => divided(row, separator).found;
+
+/** The cells of a row, and whether the last one is in quotes that are not closed. */
+function divided(line: string, separator: string): { found: string[]; isOpen: boolean } {
   const found: string[] = [];
   let cell = "";
   let isQuoted = false;
@@ -40,8 +43,35 @@ export function cells(line: string, separator: string): string[] {
     }
   }
   found.push(cell.replace(/\r$/, ""));
-  return found;
+  return { found, isOpen: isQuoted };
 }
+
+/** Lines that one row may have. */
+const ROW_LINES_MAX = 1000;
+
+/**
+ * The rows of a text, each where its first line stands: a line break in quotes does not end one, and lines that go on with a row are null. `rest` is what
+ * stands behind the last whole row. `firstLine` is the number of the first line.
+ */
+export function rowsOf(text: string, separator: string, firstLine: number): { rows: (string | null)[]; rest: string } {
+  const lines = text.split("\n");
+  const rows: (string | null)[] = [];
+  for (let at = 0; at < lines.length;) {
+    let [row, end] = [lines[at]!, at + 1];
+    // Most rows have no quote at all.
+    while (row.includes('"') && divided(row, separator).isOpen) {
+      if (end === lines.length) return { rows, rest: row };
+      if (end - at === ROW_LINES_MAX) throw unclosed(firstLine + at);
+      row += `\n${lines[end]}`;
+      end += 1;
+    }
+    rows.push(row, ...new Array<null>(end - at - 1).fill(null));
+    at = end;
+  }
+  return { rows, rest: "" };
+}
+
+export const unclosed = (line: number) => new Error(`Line ${line} opens a quote that nothing closes: a cell that holds a quote is written in quotes, and its own quotes twice.`);
 
 const isNumber = (text: string) => text.trim() !== "" && Number.isFinite(Number(text));
 
@@ -97,7 +127,8 @@ export function precisionOf(text: string): Sheet["precision"] {
   return size < 1e11 ? "s" : size < 1e14 ? "ms" : size < 1e17 ? "us" : "ns";
 }
 
-const escaped = (text: string) => text.replace(/\\/g, "\\\\").replace(/[,= ]/g, "\\$&").replace(/[\n\r\t]/g, "\\ ");
+/** As lines of Influx have it: only what would divide them has a backslash, and other backslashes are themselves. */
+const escaped = (text: string) => text.replace(/\s/g, " ").replace(/[,= ]/g, "\\$&");
 
 const NANOS = { s: 9, ms: 6, us: 3, ns: 0 } as const;
 
@@ -113,9 +144,9 @@ function nanos(text: string, precision: Sheet["precision"]): string {
 }
 
 /** A row as an Influx line. What is wrong with a value stays, so that the server says so by its line. */
-export function lineOf(line: string, sheet: Sheet, measurement: string): string {
-  if (!line.trim()) return "";
-  const found = cells(line, sheet.separator);
+export function lineOf(row: string, sheet: Sheet, measurement: string): string {
+  if (!row.trim()) return "";
+  const found = cells(row, sheet.separator);
   let head = escaped(measurement);
   const fields: string[] = [];
   let time = "";
@@ -124,7 +155,7 @@ export function lineOf(line: string, sheet: Sheet, measurement: string): string 
     if (cell === "") return;
     if (role === "time") time = ` ${nanos(cell, sheet.precision)}`;
     if (role === "label") head += `,${escaped(name)}=${escaped(cell)}`;
-    if (role === "value") fields.push(`${escaped(name)}=${cell.replace(/\s/g, "\\ ")}`);
+    if (role === "value") fields.push(`${escaped(name)}=${escaped(cell)}`);
   });
   // A row without any value is no point; the server would ask for one.
   return fields.length ? `${head} ${fields.join(",")}${time}` : "";

@@ -2,7 +2,7 @@
 
 import { type Imported, bring, cancelJob } from "./api";
 import { lineNotUtf8 } from "./encoding";
-import { type Sheet, lineOf, sheetOf } from "./csv";
+import { type Sheet, lineOf, rowsOf, sheetOf, unclosed } from "./csv";
 
 export type Format = "csv" | "influx" | "opentsdb" | "prometheus";
 
@@ -46,6 +46,8 @@ export interface Progress {
   rows: number;
   samples: number;
   refused: number;
+  /** Rows of a table that have no value, of which there is nothing to store. */
+  empty: number;
   faults: Imported["faults"];
   /** Of a dry run: metrics with kinds and samples, labels, and times. */
   metrics: Map<string, { kind: string; samples: number }>;
@@ -55,7 +57,7 @@ export interface Progress {
 }
 
 const begun = (): Progress => ({
-  bytes: 0, rows: 0, samples: 0, refused: 0, faults: [], metrics: new Map(), labels: new Set(), start_ms: null, end_ms: null,
+  bytes: 0, rows: 0, samples: 0, refused: 0, empty: 0, faults: [], metrics: new Map(), labels: new Set(), start_ms: null, end_ms: null,
 });
 
 function add(all: Progress, piece: Imported) {
@@ -82,6 +84,21 @@ function textOf(bytes: Uint8Array, line: number): string {
   }
 }
 
+/** The rows of a piece of a table as Influx lines, each in the place of its first line; and what belongs to the next piece. */
+export function linesOf(text: string, sheet: Sheet, measurement: string, firstLine: number): { sent: string; empty: number; lines: number; rest: string } {
+  const { rows, rest } = rowsOf(text, sheet.separator, firstLine);
+  let empty = 0;
+  const made = rows.map((row, at) => {
+    // The header is no row.
+    if (row === null || firstLine + at === 1) return "";
+    const one = lineOf(row, sheet, measurement);
+    if (!one && row.trim()) empty += 1;
+    return one;
+  });
+  // What stands behind the last line break is no line, where it is empty.
+  return { sent: made.join("\n"), empty, lines: rows.length - (!rest && text.endsWith("\n") ? 1 : 0), rest };
+}
+
 /** Sends a file piece by piece, cut at the ends of lines, and tells how far it is. */
 export async function bringFile(file: File, plan: Plan, isDry: boolean, signal: AbortSignal, onProgress: (progress: Progress) => void): Promise<Progress> {
   const all = begun();
@@ -101,25 +118,32 @@ export async function bringFile(file: File, plan: Plan, isDry: boolean, signal: 
     rest = bytes.slice(cut);
     if (!cut) continue;
     const text = textOf(bytes.subarray(0, cut), line);
-    const lines = text.split("\n").length - (text.endsWith("\n") ? 1 : 0);
-    const sent = isCsv && plan.sheet
-      ? text.split("\n").map((row, index) => (line + index === 1 ? "" : lineOf(row, plan.sheet!, plan.measurement))).join("\n")
-      : text;
+    const piece = isCsv && plan.sheet ? linesOf(text, plan.sheet, plan.measurement, line) : { sent: text, empty: 0, lines: text.split("\n").length - (text.endsWith("\n") ? 1 : 0), rest: "" };
+    // A row that goes on behind the piece is read with the next one.
+    if (piece.rest) {
+      if (at >= file.size) throw unclosed(line + piece.lines);
+      const open = new TextEncoder().encode(piece.rest);
+      const more = new Uint8Array(open.length + rest.length);
+      more.set(open);
+      more.set(rest, open.length);
+      rest = more;
+    }
     const params = {
       format, first_line: line, db: plan.database, ...(format === "influx" ? { precision: isCsv ? "ns" : plan.precision } : {}), ...(isDry ? { dry_run: "true" } : {}),
       file: file.name, total_bytes: file.size, done_bytes: Math.min(at, file.size) - rest.length, ...(job === undefined ? {} : { job }),
     };
-    let piece: Imported;
+    let brought: Imported;
     try {
-      piece = await bring(params, sent, signal);
+      brought = await bring(params, piece.sent, signal);
     } catch (error) {
       // Who may not see jobs has ended it all the same: no piece follows.
       if (signal.aborted && job !== undefined) await cancelJob(job).catch(() => undefined);
       throw error;
     }
-    job = piece.job;
-    add(all, piece);
-    line += lines;
+    job = brought.job;
+    add(all, brought);
+    all.empty += piece.empty;
+    line += piece.lines;
     all.bytes = Math.min(at, file.size);
     onProgress({ ...all });
   }

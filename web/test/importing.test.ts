@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { cells, dateMs, lineOf, precisionOf, sheetOf } from "../src/csv";
+import { cells, dateMs, lineOf, precisionOf, rowsOf, sheetOf } from "../src/csv";
 import { seriesOf } from "../src/doomed";
-import { formatOf, influxPrecision } from "../src/importing";
+import { formatOf, influxPrecision, linesOf } from "../src/importing";
 
 describe("files", () => {
   it.each([
@@ -54,6 +54,22 @@ describe("tables", () => {
     expect(lineOf("1700000000,,2", sheet, "m")).toBe("m load=2 1700000000000000000");
     expect(lineOf("1700000000,a,", sheet, "m")).toBe("");
     expect(lineOf("soon,a,wet", sheet, "m")).toBe("m,host\\ name=a load=wet soon");
+  });
+  it("have rows of several lines where those are in quotes", () => {
+    expect(rowsOf('a,"b\nc\n",d\ne,5" pipe,f\n', ",", 1)).toEqual({ rows: ['a,"b\nc\n",d', null, null, 'e,5" pipe,f', ""], rest: "" });
+    expect(rowsOf('a\nb,"c\nd', ",", 1)).toEqual({ rows: ["a"], rest: 'b,"c\nd' });
+    expect(() => rowsOf(`a\n"${"b\n".repeat(1000)}`, ",", 7)).toThrow("Line 8 opens a quote");
+  });
+  it("keep the numbers of lines, count rows without a value, and leave what goes on", () => {
+    const sheet = sheetOf(["time,host,load", "1700000000,a,1"])!;
+    const text = 'time,host,load\n1700000000,"a\nb",1\n1700000001,c,\n1700000002,d\n\n1700000003,"e';
+    expect(linesOf(text, sheet, "m", 1)).toEqual({ sent: "\nm,host=a\\ b load=1 1700000000000000000\n\n\n\n", empty: 2, lines: 6, rest: '1700000003,"e' });
+    expect(linesOf("1700000003,e,1\n", sheet, "m", 7)).toEqual({ sent: "m,host=e load=1 1700000003000000000\n", empty: 0, lines: 1, rest: "" });
+  });
+  it("keep backslashes, and make no field of a comma in quotes", () => {
+    const sheet = sheetOf(["time,path,load", "1700000000,a,1"])!;
+    expect(lineOf("1700000000,C:\\temp,1", sheet, "m")).toBe("m,path=C:\\temp load=1 1700000000000000000");
+    expect(lineOf('1700000000,"a\\,b","1,evil=2"', sheet, "m")).toBe("m,path=a\\\\,b load=1\\,evil\\=2 1700000000000000000");
   });
   it("know units of times by their size", () => {
     expect(["1700000000", "1700000000000", "1700000000000000", "1700000000000000000", "2026-01-01"].map(precisionOf)).toEqual(["s", "ms", "us", "ns", "date"]);

@@ -81,7 +81,7 @@ function NewBoard({ taken, queries, onDone }: { taken: string[]; queries: Saved[
     try {
       if (taken.includes(title)) throw new Error(`There is a “${title}” already; choose another name.`);
       if (!saved && !metric) throw new Error("What is its first panel to show? Choose a metric.");
-      await keepSaved({ name: title, panels: [saved ? { title: saved.name, address: saved.address ?? "" } : panelOf(metric)] });
+      await keepSaved({ name: title, panels: [saved ? { title: saved.name, address: saved.address ?? "" } : panelOf(metric)], was_changed_ms: 0 });
       location.hash = dashboardAddress(title);
       onDone();
     } catch (failed) {
@@ -117,7 +117,7 @@ function Entry({ one, href, detail, onChange }: { one: Saved; href: string; deta
       setIsSure(true);
       return;
     }
-    await forgetSaved(one.name).then(onChange, setError);
+    await forgetSaved(one).then(onChange, setError);
   };
   return (
     <li>

@@ -206,7 +206,8 @@ function Outcome({ run: { isDry, end }, progress }: { run: Run; progress: Progre
   const first = metrics[0]?.[0];
   return (
     <section class="card">
-      <h2 aria-live="polite">{said}: {format(progress.samples)} samples in {format(progress.rows)} lines{progress.refused > 0 && <span class="quiet">, {format(progress.refused)} refused</span>}</h2>
+      <h2 aria-live="polite">{said}: {format(progress.samples)} samples in {format(progress.rows)} lines{progress.refused > 0 && <span class="quiet">, {format(progress.refused)} refused</span>}{progress.empty > 0 && <span class="quiet">, {format(progress.empty)} without a value</span>}</h2>
+      {progress.empty > 0 && <p class="note">Rows without a value in a column of values are left out.</p>}
       {!isDry && isCut && <p class="note">What was stored before stays; the same file may be brought in again, and the same samples are stored once.</p>}
       {!isDry && end && <p><a class="button" href="#/metrics">See its metrics</a> {first && <a class="button" href={exploring(first)}>Explore {first}</a>}</p>}
       {progress.start_ms !== null && progress.end_ms !== null && (

@@ -56,14 +56,13 @@ export function BoardEdit({ board, taken, onDone }: Props) {
       const odd = bare.find((panel) => [rangeOf(panel).start, rangeOf(panel).end].some((text) => !isTime(text)));
       if (odd) throw new Error(`The range of “${odd.title}” is no time: write 1h-ago, now-7d, now, or 2026/03/01-08:00.`);
       if (!bare.length) {
-        await forgetSaved(board.name);
+        await forgetSaved(board);
         onDone("");
         return;
       }
-      const was = { panels: bare, was_changed_ms: board.changed_ms };
-      await keepSaved(title === board.name ? { name: title, ...was } : { name: title, panels: bare });
-      // Only once the new one is there does the old one go.
-      if (title !== board.name) await forgetSaved(board.name);
+      await keepSaved({ name: title, panels: bare, was_changed_ms: title === board.name ? board.changed_ms : 0 });
+      // Only once the new one is there does the old one go, unless somebody has changed it.
+      if (title !== board.name) await forgetSaved(board);
       onDone(title);
     } catch (failed) {
       setError(failed as Error);

@@ -37,13 +37,13 @@ function Saves({ address, isAsked, close }: { address: string; isAsked: boolean;
         throw new Error(`“${title}” is a ${taken.kind} already: choose another name.`);
       }
       if (!board) {
-        await keepSaved({ name: title, address });
+        await keepSaved({ name: title, address, was_changed_ms: taken?.changed_ms ?? 0 });
         setSaid(`Saved as “${title}”.`);
       } else {
         const into = board === "\0" ? title : board;
         const before = boards.find((one) => one.name === into);
         const panels = [...(before?.panels ?? []), { title, address }];
-        await keepSaved({ name: into, panels, ...(before ? { was_changed_ms: before.changed_ms } : {}) });
+        await keepSaved({ name: into, panels, was_changed_ms: before?.changed_ms ?? 0 });
         setSaid(`“${title}” is on the dashboard “${into}”.`);
       }
       setError(null);

@@ -92,7 +92,7 @@ impl Endpoint {
             (Self::Series, _) => &["metric", "measurement", "label", "value", "limit"],
             (Self::Metric, _) => &["metric", "measurement"],
             (Self::Delete, _) => &["dry_run"],
-            (Self::Saved, "DELETE") => &["name"],
+            (Self::Saved, "DELETE") => &["name", "was_changed_ms"],
             (Self::Annotations, "GET") => &["start_ms", "end_ms", "limit"],
             (Self::Annotations, "DELETE") => &["start_ms"],
             (Self::Import, _) => &[

@@ -72,11 +72,8 @@ async fn put(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
             return Err(bad(&format!("address: {one_of}")));
         }
     }
-    let was_changed = match body.get("was_changed_ms") {
-        None | Some(Value::Null) => None,
-        Some(at) if at.is_i64() => Some(at.clone()),
-        Some(_) => return Err(bad("was_changed_ms: must be milliseconds since 1970")),
-    };
+    let was_changed = body.get("was_changed_ms").filter(|at| !at.is_null());
+    let was_changed = was_changed.map(|at| at.as_i64().ok_or_else(no_time)).transpose()?;
     saved.insert("name".to_owned(), json!(name));
     saved.insert("by".to_owned(), json!(by));
     saved.insert("changed_ms".to_owned(), json!(now_ns() / NANOS_PER_MILLI));
@@ -85,17 +82,7 @@ async fn put(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
     let written = {
         // What is counted must not become more meanwhile.
         let _alone = shared.facts.lock();
-        if let Some(was_changed) = &was_changed {
-            let stored = store.engine().catalog_get(KIND, &key);
-            let stored = stored.and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
-            if stored.as_ref().and_then(|stored| stored.get("changed_ms")) != Some(was_changed) {
-                let text = format!(
-                    "{name:?} was changed or deleted by somebody else since it was looked at; \
-                     nothing is saved. Open it again, and make the change there"
-                );
-                return Err(refuse(StatusCode::CONFLICT, &text));
-            }
-        }
+        unchanged(store, &key, name, was_changed)?;
         let bytes = Value::Object(saved.clone()).to_string();
         let mut others = facts(store, &prefix);
         others.retain(|(other, _)| *other != key);
@@ -120,14 +107,48 @@ async fn put(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
 async fn take(shared: &Shared, store: &Store, call: &Call) -> Result<Reply, Reply> {
     let params = Params::parse(&call.query);
     let name = name(params.get("name").unwrap_or_default())?;
+    let was_changed = params.get("was_changed_ms").map(|at| at.parse().map_err(|_| no_time()));
+    let was_changed = was_changed.transpose()?;
     let key = format!("{}{name}", prefix(shared, call));
-    if store.engine().catalog_get(KIND, &key).is_none() {
-        let text = format!("nothing is saved as {name:?}; it may be deleted already");
-        return Err(refuse(StatusCode::NOT_FOUND, &text));
-    }
-    let written = store.engine().catalog_delete(KIND, &key);
+    let written = {
+        let _alone = shared.facts.lock();
+        if store.engine().catalog_get(KIND, &key).is_none() {
+            let text = format!("nothing is saved as {name:?}; it may be deleted already");
+            return Err(refuse(StatusCode::NOT_FOUND, &text));
+        }
+        unchanged(store, &key, name, was_changed)?;
+        store.engine().catalog_delete(KIND, &key)
+    };
     confirm(shared, store, written).await?;
     Ok(Reply::json(StatusCode::OK, json!({"deleted": name}).to_string()))
+}
+
+fn no_time() -> Reply {
+    bad("was_changed_ms: must be milliseconds since 1970, or 0 for what is to be new")
+}
+
+/// Refuses where another thing is saved than that which somebody has looked at; 0 says that there
+/// was none.
+fn unchanged(store: &Store, key: &str, name: &str, was_changed: Option<i64>) -> Result<(), Reply> {
+    let Some(was_changed) = was_changed else { return Ok(()) };
+    let stored = store.engine().catalog_get(KIND, key);
+    let stored = stored.and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
+    let changed = stored.as_ref().and_then(|stored| stored.get("changed_ms")?.as_i64());
+    match (was_changed, changed) {
+        (0, None) => Ok(()),
+        (0, Some(_)) => {
+            let text = format!("{name:?} is there already; nothing is saved. Choose another name");
+            Err(refuse(StatusCode::CONFLICT, &text))
+        }
+        (was, now) if now == Some(was) => Ok(()),
+        _ => {
+            let text = format!(
+                "{name:?} was changed or deleted by somebody else since it was looked at; nothing \
+                 is changed. Open it again, and make the change there"
+            );
+            Err(refuse(StatusCode::CONFLICT, &text))
+        }
+    }
 }
 
 async fn confirm(
