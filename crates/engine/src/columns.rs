@@ -46,6 +46,13 @@ impl Columns {
         self.bytes.clear();
     }
 
+    /// Makes room for so many samples more.
+    pub(crate) fn reserve(&mut self, samples: usize) {
+        self.times_ns.reserve(samples);
+        self.kind_scales.reserve(samples);
+        self.bits.reserve(samples);
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.times_ns.len()
     }

@@ -249,10 +249,12 @@ impl Scan {
     /// Adds the samples of a stream in any order.
     fn add_stream(&mut self, stream: &[u8]) {
         let mut columns = Columns::default();
+        // Most samples that are not steady take two bytes.
+        columns.reserve(stream.len() / 2);
         let mut reader = Reader::new(stream);
         while let Some(sample) = reader.next() {
             columns.push(sample, stream);
-            reader.regular(&mut columns);
+            reader.run(&mut columns);
         }
         columns.sort_newest_wins();
         // A question about a minute decodes an hour, but need not keep it.

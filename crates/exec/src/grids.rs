@@ -3,6 +3,7 @@
 //! ```text
 //! stored    series of the store: their last sample before each instant, or a range's samples
 //! over      samples of a range -> one value per instant            fold.rs: what they come to
+//!           alike: of series with the same times it is looked up once where ranges lie
 //! each      value -> value                                         binary  two grids -> one
 //! aggregate series -> one per group; folding: of numbers as they come
 //! relabel, described: labels
@@ -19,6 +20,7 @@
 //! the query may go on.
 
 mod aggregate;
+mod alike;
 mod along;
 mod binary;
 mod bounded;

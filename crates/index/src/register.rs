@@ -58,14 +58,21 @@ pub(crate) fn register<E>(
         let unknown = chunk.resolve_known(registry, batch);
         if !unknown.is_empty() {
             let left = Terms { admit: terms.admit - registered.new_series, ..*terms };
-            let sids =
-                chunk.register_unknown(registry, batch, &unknown, &left, publish, rejects)?;
+            let sids = chunk.register_unknown(
+                registry,
+                (batch, rows),
+                &unknown,
+                &left,
+                publish,
+                rejects,
+            )?;
             registered.add(sids);
         }
         chunk.learn(registry, batch);
         for row in chunk.rows() {
             if let Some(sids) = chunk.sids.get(row.sids.clone()).filter(|sids| !sids.is_empty()) {
-                found(row.row, Sids::of(sids));
+                let alike = rows.get(row.rows.clone()).unwrap_or_default();
+                alike.iter().for_each(|&row| found(row, Sids::of(sids)));
             }
         }
     }
@@ -89,7 +96,8 @@ impl Chunk {
         self.rows.get(..self.len).unwrap_or_default()
     }
 
-    /// Step 1: parses keys and field names; bad rows are rejected.
+    /// Step 1: parses keys and field names; bad rows are rejected. Rows of one series that follow
+    /// one another, as when the past of each is brought in, are one.
     fn prepare(
         &mut self,
         batch: &Batch<'_>,
@@ -103,8 +111,17 @@ impl Chunk {
         self.fields.ends.clear();
         self.last_shape = None;
         self.memo.columns_of = None;
-        for &index in rows {
+        let mut last = None;
+        for (at, &index) in rows.iter().enumerate() {
             let Some(row) = batch.rows().get(index as usize) else { continue };
+            if last == Some((row.key_hash, row.shape))
+                && let Some(prepared) =
+                    self.len.checked_sub(1).and_then(|last| self.rows.get_mut(last))
+            {
+                prepared.rows.end = at + 1;
+                continue;
+            }
+            last = None;
             if self.rows.len() == self.len {
                 self.rows.push(Prepared::default());
             }
@@ -113,7 +130,9 @@ impl Chunk {
             let key = prepare_key(batch, row, &mut prepared.parts, labels_max);
             match key.and(fields) {
                 Ok(fields) => {
+                    last = Some((row.key_hash, row.shape));
                     prepared.row = index;
+                    prepared.rows = at..at + 1;
                     prepared.fields = fields;
                     prepared.sids = 0..0;
                     self.len += 1;
@@ -211,7 +230,7 @@ impl Chunk {
     fn register_unknown<E>(
         &mut self,
         registry: &Registry,
-        batch: &Batch<'_>,
+        (batch, rows): (&Batch<'_>, &[u32]),
         unknown: &[usize],
         terms: &Terms<'_>,
         publish: &mut dyn FnMut(&[u8]) -> Result<(), E>,
@@ -229,7 +248,10 @@ impl Chunk {
             let terms = Terms { admit, limit, ..*terms };
             for &index in unknown {
                 let refused = self.stage_row(&names, &mut overlay, batch, index, &terms);
-                rejects.extend(refused);
+                if let Some(refused) = refused {
+                    let of = self.rows.get(index);
+                    rejects.extend(of.into_iter().flat_map(|of| each(batch, rows, of, &refused)));
+                }
             }
             (names.series_end(), overlay.records(&names))
         };
@@ -246,9 +268,9 @@ impl Chunk {
             for &index in unknown {
                 let Some(row) = self.rows.get_mut(index) else { continue };
                 row.sids = 0..0;
-                let line = batch.rows().get(row.row as usize).map_or(0, |row| row.line);
                 let reason = format!("BUG: registration contradicts itself: {error}");
-                rejects.push(Reject { line, field: Cow::Borrowed("series"), reason });
+                let refused = Reject { line: 0, field: Cow::Borrowed("series"), reason };
+                rejects.extend(each(batch, rows, row, &refused));
             }
             return Ok(first..first);
         }
@@ -317,6 +339,18 @@ impl Chunk {
             lookup.learn(hashes, Sids::of(sids), prepared.source, allowed);
         }
     }
+}
+
+/// What is said of each of the rows that are prepared as one.
+fn each<'r, 'b>(
+    batch: &'r Batch<'b>,
+    rows: &'r [u32],
+    prepared: &Prepared,
+    refused: &'r Reject,
+) -> impl Iterator<Item = Reject> + use<'r, 'b> {
+    let rows = rows.get(prepared.rows.clone()).unwrap_or_default().iter();
+    let rows = rows.filter_map(|row| batch.rows().get(*row as usize));
+    rows.map(|row| Reject { line: row.line, ..refused.clone() })
 }
 
 fn prepare_key(

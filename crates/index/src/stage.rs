@@ -430,8 +430,10 @@ impl Fields {
 /// A row whose key and fields are parsed.
 #[derive(Debug, Default)]
 pub(crate) struct Prepared {
-    /// Index in the batch.
+    /// Index in the batch: the first of the rows that it stands for.
     pub(crate) row: u32,
+    /// Where they stand among those that are prepared.
+    pub(crate) rows: Range<usize>,
     pub(crate) parts: KeyParts,
     /// Its field names among those of the chunk.
     pub(crate) fields: Range<usize>,

@@ -173,6 +173,37 @@ fn admission_refuses_rows_whole_and_never_known_ones() {
 }
 
 #[test]
+fn rows_of_one_series_that_follow_one_another_are_each_answered() {
+    let registry = Registry::new(0);
+    let mut publish = |_: &[u8]| Ok::<(), std::convert::Infallible>(());
+    // Rows 2, 4 and 6 differ from the one before by fields, by key, and by nothing but that they
+    // cannot be taken.
+    let lines = [
+        Line::new("cpu,h=1", &["a"]),
+        Line::new("cpu,h=1", &["a"]),
+        Line::new("cpu,h=1", &["b"]),
+        Line::new("cpu,h=1", &["b"]),
+        Line::new("cpu,h=2", &["b"]),
+        Line::new("cpu,h=2", &["b"]),
+        Line::new("cpu,h", &["a"]),
+        Line::new("cpu,h", &["a"]),
+        Line::new("cpu,h=3", &["a"]),
+        Line::new("cpu,h=3", &["a"]),
+        Line::new("cpu,h=3", &["a"]),
+        Line::new("cpu,h=1", &["a"]),
+    ];
+    let Ok(written) = write(&registry, &COMMAS, 0, &lines, 3, &mut publish);
+    let expected: [&[u32]; 12] =
+        [&[0], &[0], &[1], &[1], &[2], &[2], &[], &[], &[], &[], &[], &[0]];
+    assert_eq!(written.sids, expected);
+    let mut refused: Vec<u32> = written.rejects.iter().map(|reject| reject.line).collect();
+    refused.sort_unstable();
+    assert_eq!(refused, [7, 8, 9, 10, 11]);
+    let of_limit = written.rejects.iter().filter(|reject| reject.reason.contains("limits.series"));
+    assert_eq!(of_limit.count(), 3);
+}
+
+#[test]
 fn records_are_published_before_anything_is_visible() {
     let registry = Registry::new(3);
     let replica = Registry::new(3);

@@ -30,8 +30,8 @@ pub fn single(kind: &str, at_ms: i64, text: &str, (notes, question): (&Notes, &s
 #[derive(Debug)]
 pub struct SeriesAnswer {
     steps: Steps,
-    /// What stands before a value, for each instant: all rows of an answer share it.
-    times: Texts,
+    /// All rows of an answer share them.
+    times: Times,
     /// One value of a series instead of a list of them.
     is_vector: bool,
     is_begun: bool,
@@ -55,7 +55,7 @@ impl SeriesAnswer {
     pub fn vector(steps: Steps, limit: usize) -> Self {
         Self {
             steps,
-            times: Texts::default(),
+            times: Times::default(),
             is_vector: true,
             is_begun: false,
             left: limit,
@@ -82,20 +82,35 @@ impl SeriesAnswer {
     ) {
         let metric = labels.iter().map(|label| (&*label.name, &*label.value));
         for index in self.times.len()..values.len() {
-            let at_ms = self.steps.at(index).div_euclid(NANOS_PER_MILLI);
-            self.times.push(&format!("[{},\"", seconds(at_ms)));
+            self.times.push(self.steps.at(index));
         }
-        for (index, value) in values.iter().enumerate() {
-            if let Some(value) = value {
-                separate(&mut self.numbers);
-                self.numbers.extend_from_slice(self.times.get(index));
-                write_sampled(*value, &mut self.numbers);
-                self.numbers.extend_from_slice(b"\"]");
-            } else if let Some(Some(histogram)) = histograms.get(index) {
-                self.histogram((self.steps.at(index), histogram));
+        if !histograms.is_empty() {
+            let all = values.iter().zip(histograms).enumerate();
+            for (index, (value, histogram)) in all {
+                match (value, histogram) {
+                    (Some(value), _) => self.number((self.steps.at(index), *value)),
+                    (None, Some(histogram)) => self.histogram((self.steps.at(index), histogram)),
+                    (None, None) => {}
+                }
             }
+            return self.piece(metric, true, out);
         }
-        self.piece(metric, true, out);
+        if values.iter().all(Option::is_none) || !self.open(metric, out) {
+            return;
+        }
+        self.begin_values("value", out);
+        let mut is_first = true;
+        for (index, value) in values.iter().enumerate() {
+            let Some(value) = value else { continue };
+            if !std::mem::take(&mut is_first) {
+                out.push(b',');
+            }
+            self.times.write(index, out);
+            write_sampled(*value, out);
+            out.extend_from_slice(b"\"]");
+        }
+        self.end_values(out);
+        self.close(out);
     }
 
     /// Adds a piece of a series as it is stored, without marks that it is over. Says how many bytes
@@ -121,9 +136,8 @@ impl SeriesAnswer {
     }
 
     fn number(&mut self, (at_ns, value): (i64, f64)) {
-        let time = seconds(at_ns.div_euclid(NANOS_PER_MILLI));
         separate(&mut self.numbers);
-        self.numbers.extend_from_slice(format!("[{time},\"").as_bytes());
+        write_before(at_ns, &mut self.numbers);
         write_sampled(value, &mut self.numbers);
         self.numbers.extend_from_slice(b"\"]");
     }
@@ -144,51 +158,70 @@ impl SeriesAnswer {
         out: &mut Vec<u8>,
     ) {
         let has_values = !self.numbers.is_empty() || (is_last && !self.histograms.is_empty());
-        if !self.is_open && has_values {
-            match self.left.checked_sub(1) {
-                None => {
-                    self.is_cut = true;
-                    self.numbers.clear();
-                    self.histograms.clear();
-                    return;
-                }
-                Some(left) => self.left = left,
-            }
-            self.begin(out);
-            let metric: Map<String, Json> =
-                metric.map(|(name, value)| (name.to_owned(), json!(value))).collect();
-            let metric = Json::Object(metric);
-            out.extend_from_slice(format!(r#"{{"metric":{metric}"#).as_bytes());
-            self.is_open = true;
-        }
-        if !self.is_open {
+        if !self.is_open && !has_values {
             return;
         }
-        let (value, histogram, opens, closes) = match self.is_vector {
-            true => ("value", "histogram", "", ""),
-            false => ("values", "histograms", "[", "]"),
-        };
+        if !self.is_open && !self.open(metric, out) {
+            self.numbers.clear();
+            self.histograms.clear();
+            return;
+        }
         if !self.numbers.is_empty() {
-            match self.has_numbers {
+            match std::mem::replace(&mut self.has_numbers, true) {
                 true => out.push(b','),
-                false => {
-                    out.extend_from_slice(format!(",\"{value}\":{opens}").as_bytes());
-                }
+                false => self.begin_values("value", out),
             }
-            self.has_numbers = true;
             out.append(&mut self.numbers);
         }
         if !is_last {
             return;
         }
         if std::mem::take(&mut self.has_numbers) {
-            out.extend_from_slice(closes.as_bytes());
+            self.end_values(out);
         }
         if !self.histograms.is_empty() {
-            out.extend_from_slice(format!(",\"{histogram}\":{opens}").as_bytes());
+            self.begin_values("histogram", out);
             out.append(&mut self.histograms);
-            out.extend_from_slice(closes.as_bytes());
+            self.end_values(out);
         }
+        self.close(out);
+    }
+
+    /// Begins a series; says no, and that the answer is cut, when there may be no more of them.
+    fn open<'l>(
+        &mut self,
+        metric: impl Iterator<Item = (&'l str, &'l str)>,
+        out: &mut Vec<u8>,
+    ) -> bool {
+        let Some(left) = self.left.checked_sub(1) else {
+            self.is_cut = true;
+            return false;
+        };
+        self.left = left;
+        self.begin(out);
+        let metric: Map<String, Json> =
+            metric.map(|(name, value)| (name.to_owned(), json!(value))).collect();
+        let metric = Json::Object(metric);
+        out.extend_from_slice(format!(r#"{{"metric":{metric}"#).as_bytes());
+        self.is_open = true;
+        true
+    }
+
+    /// What stands before the values of a series: one, or a list of them.
+    fn begin_values(&self, name: &str, out: &mut Vec<u8>) {
+        let begin =
+            if self.is_vector { format!(",\"{name}\":") } else { format!(",\"{name}s\":[") };
+        out.extend_from_slice(begin.as_bytes());
+    }
+
+    fn end_values(&self, out: &mut Vec<u8>) {
+        if !self.is_vector {
+            out.push(b']');
+        }
+    }
+
+    /// Ends a series.
+    fn close(&mut self, out: &mut Vec<u8>) {
         out.push(b'}');
         self.is_open = false;
     }
@@ -212,28 +245,44 @@ impl SeriesAnswer {
     }
 }
 
-/// Texts end to end.
+/// What stands before the number of each instant.
 #[derive(Debug, Default)]
-struct Texts {
-    bytes: Vec<u8>,
-    ends: Vec<usize>,
-}
+struct Times(Vec<([u8; Times::LEN_MAX], u8)>);
 
-impl Texts {
-    fn push(&mut self, text: &str) {
-        self.bytes.extend_from_slice(text.as_bytes());
-        self.ends.push(self.bytes.len());
+impl Times {
+    /// A bracket, 17 digits at most with a sign and a point, and the beginning of a text.
+    const LEN_MAX: usize = 24;
+
+    fn push(&mut self, at_ns: i64) {
+        let mut text = Vec::with_capacity(Self::LEN_MAX);
+        write_before(at_ns, &mut text);
+        let len = text.len() as u8;
+        text.resize(Self::LEN_MAX, 0);
+        if let Some(text) = text.first_chunk() {
+            self.0.push((*text, len));
+        }
     }
 
     fn len(&self) -> usize {
-        self.ends.len()
+        self.0.len()
     }
 
-    fn get(&self, index: usize) -> &[u8] {
-        let start = index.checked_sub(1).and_then(|before| self.ends.get(before));
-        let end = self.ends.get(index).copied().unwrap_or_default();
-        self.bytes.get(start.copied().unwrap_or_default()..end).unwrap_or_default()
+    #[inline]
+    fn write(&self, index: usize, out: &mut Vec<u8>) {
+        if let Some((text, len)) = self.0.get(index) {
+            // A whole text takes fewer steps to copy than as much of it as is wanted.
+            let end = out.len() + usize::from(*len);
+            out.extend_from_slice(text);
+            out.truncate(end);
+        }
     }
+}
+
+/// Writes what stands before a number.
+fn write_before(at_ns: i64, out: &mut Vec<u8>) {
+    out.push(b'[');
+    write_seconds(at_ns.div_euclid(NANOS_PER_MILLI), out);
+    out.extend_from_slice(b",\"");
 }
 
 fn separate(list: &mut Vec<u8>) {
@@ -381,8 +430,9 @@ pub(crate) fn sampled(value: f64) -> String {
 /// Writes what [`sampled`] says.
 fn write_sampled(value: f64, out: &mut Vec<u8>) {
     let size = value.abs();
-    if size < 1e15 && value.trunc() == value && !(value == 0.0 && value.is_sign_negative()) {
-        out.extend_from_slice(itoa::Buffer::new().format(value as i64).as_bytes());
+    let whole = value as i64;
+    if size < 1e15 && whole as f64 == value && (whole != 0 || value.is_sign_positive()) {
+        out.extend_from_slice(itoa::Buffer::new().format(whole).as_bytes());
     } else if (1e-4..1e15).contains(&size) {
         out.extend_from_slice(zmij::Buffer::new().format_finite(value).as_bytes());
     } else {
@@ -392,11 +442,22 @@ fn write_sampled(value: f64, out: &mut Vec<u8>) {
 
 /// Milliseconds as seconds: three digits behind the point, or none.
 pub(crate) fn seconds(ms: i64) -> String {
-    let sign = if ms < 0 { "-" } else { "" };
+    let mut out = Vec::new();
+    write_seconds(ms, &mut out);
+    String::from_utf8(out).unwrap_or_default()
+}
+
+fn write_seconds(ms: i64, out: &mut Vec<u8>) {
+    if ms < 0 {
+        out.push(b'-');
+    }
     let (whole, part) = (ms.unsigned_abs() / 1000, ms.unsigned_abs() % 1000);
-    match part {
-        0 => format!("{sign}{whole}"),
-        _ => format!("{sign}{whole}.{part:03}"),
+    out.extend_from_slice(itoa::Buffer::new().format(whole).as_bytes());
+    if part > 0 {
+        // The digit before them keeps zeros, and is the point's place.
+        let start = out.len();
+        out.extend_from_slice(itoa::Buffer::new().format(1000 + part).as_bytes());
+        out.get_mut(start).into_iter().for_each(|point| *point = b'.');
     }
 }
 

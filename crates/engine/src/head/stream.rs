@@ -227,6 +227,8 @@ const LONG: u8 = 0b1100_0000;
 const AWAY: u8 = 1 << 3;
 /// Bytes of the value classes but the last.
 const DELTA_LENS: [usize; 7] = [0, 1, 2, 3, 4, 6, 8];
+/// The bits that so many bytes have.
+const DELTA_MASKS: [u64; 7] = [0, 0xff, 0xffff, 0xff_ffff, 0xffff_ffff, 0xffff_ffff_ffff, u64::MAX];
 /// The value class of values that are written whole.
 const WHOLE: u8 = 7;
 

@@ -20,17 +20,16 @@ pub(super) fn binary<'q>(
     let mut right = evaluated(walk, &plan.right, steps)?;
     match &plan.sides {
         Sides::Scalars | Sides::RightScalar => {
-            with_scalar(walk, plan, &left, (&right, false), steps)
+            with_scalar(walk, plan, left, (&right, false), steps)
         }
-        Sides::LeftScalar => with_scalar(walk, plan, &right, (&left, true), steps),
+        Sides::LeftScalar => with_scalar(walk, plan, right, (&left, true), steps),
         Sides::Loose(matching, is_said) => {
             // Nothing is calculated with what is nowhere.
             if matches!(plan.operator, Operator::Calculate(_)) {
                 left.rows.retain(|row| !row.is_empty());
                 right.rows.retain(|row| !row.is_empty());
             }
-            let sides = (&left, &right);
-            loosely(walk, plan, (matching, *is_said), sides, steps)
+            loosely(walk, plan, (matching, *is_said), (left, right), steps)
         }
         Sides::Vectors(matching) => match plan.operator {
             Operator::And | Operator::Or | Operator::Unless => {
@@ -46,19 +45,19 @@ fn loosely<'q>(
     walk: &Walk<'q>,
     plan: &Binary,
     (matching, is_said): (&Matching, bool),
-    (left, right): (&Gridded<'_>, &Gridded<'_>),
+    (left, right): (Gridded<'_>, Gridded<'_>),
     steps: &Steps,
 ) -> Result<Gridded<'q>, Error> {
     let is_new = matches!(plan.operator, Operator::Calculate(_) | Operator::Compare { .. });
     match () {
-        () if !is_new => loose::kept(walk, plan.operator, matching, left, right),
-        () if !is_said && loose::is_scalar(right) => {
-            with_scalar(walk, plan, left, (right, false), steps)
+        () if !is_new => loose::kept(walk, plan.operator, matching, &left, &right),
+        () if !is_said && loose::is_scalar(&right) => {
+            with_scalar(walk, plan, left, (&right, false), steps)
         }
-        () if !is_said && loose::is_scalar(left) => {
-            with_scalar(walk, plan, right, (left, true), steps)
+        () if !is_said && loose::is_scalar(&left) => {
+            with_scalar(walk, plan, right, (&left, true), steps)
         }
-        () => Pairs { walk, plan, matching, steps }.meet(left, right),
+        () => Pairs { walk, plan, matching, steps }.meet(&left, &right),
     }
 }
 
@@ -66,7 +65,7 @@ fn loosely<'q>(
 fn with_scalar<'q>(
     walk: &Walk<'q>,
     plan: &Binary,
-    input: &Gridded<'_>,
+    input: Gridded<'_>,
     (scalar, is_left): (&Gridded<'_>, bool),
     steps: &Steps,
 ) -> Result<Gridded<'q>, Error> {
@@ -74,7 +73,9 @@ fn with_scalar<'q>(
     let scalar = |index| value(scalar.scalars(), index).unwrap_or(f64::NAN);
     let scalars: Vec<Option<f64>> = (0..steps.count).map(|index| Some(scalar(index))).collect();
     let mut made = Gridded::none(walk);
-    for input in &input.rows {
+    let Gridded { rows, charge, .. } = input;
+    // Each row is given back before the next one is made, which takes its memory.
+    for input in rows {
         let (labels, is_nameless) = match is_new_value(plan.operator) {
             true => walk.unnamed(&input.labels),
             false => (input.labels.clone(), input.is_nameless),
@@ -111,6 +112,7 @@ fn with_scalar<'q>(
         }
         after.finish(&mut made, walk)?;
     }
+    drop(charge);
     joined(walk, made)
 }
 

@@ -24,7 +24,9 @@ pub(super) fn each<'q>(walk: &Walk<'q>, plan: &Each, steps: &Steps) -> Result<Gr
         of.as_ref().and_then(|of| value(of.scalars(), index)).unwrap_or(f64::NAN)
     };
     let mut made = Gridded::none(walk);
-    for row in &input.rows {
+    let Gridded { rows, charge, .. } = input;
+    // Each row is given back before the next one is made, which takes its memory.
+    for row in rows {
         let number = |index: usize, one: f64| {
             Some(match &plan.function {
                 Function::Instant => seconds(steps.at(index)),
@@ -70,6 +72,7 @@ pub(super) fn each<'q>(walk: &Walk<'q>, plan: &Each, steps: &Steps) -> Result<Gr
         (0..steps.count).try_for_each(|index| after.push(function(index)))?;
         after.finish(&mut made, walk)?;
     }
+    drop(charge);
     joined(walk, made)
 }
 

@@ -113,66 +113,123 @@ impl Squares {
     }
 }
 
-/// The difference from first to last within ranges of a series, which are asked for from the
-/// earliest to the latest: as if the series went on to the ends of the range unless it seems to
-/// begin or end within it.
-pub(super) struct Extrapolation<'s> {
-    samples: &'s [(i64, f64)],
-    is_counter: bool,
-    per_second: bool,
-    /// Positions of samples of a counter that fell, and how many of them lie before the range.
-    falls: Vec<usize>,
-    falls_before: usize,
-    /// How samples lay in the last range, and by what its difference grew: often it is the same.
-    last: Option<(Lie, Spans, f64)>,
+/// The difference from first to last within ranges of a series: as if the series went on to the ends
+/// of the range unless it seems to begin or end within it.
+#[derive(Clone, Copy)]
+pub(super) struct Extrapolation {
+    pub(super) is_counter: bool,
+    pub(super) per_second: bool,
 }
 
-impl<'s> Extrapolation<'s> {
-    pub(super) fn new(samples: &'s [(i64, f64)], is_counter: bool, per_second: bool) -> Self {
-        let pairs = samples.iter().zip(samples.iter().skip(1)).zip(1..);
-        let falls = pairs.filter(|(((_, before), (_, after)), _)| is_counter && after < before);
-        let falls = falls.map(|(_, at)| at).collect();
-        Self { samples, is_counter, per_second, falls, falls_before: 0, last: None }
+/// Where ranges lie among the samples of a series.
+#[derive(Debug, Default)]
+pub(super) struct Extrapolated {
+    ranges: Vec<Lain>,
+    /// How many samples all ranges have.
+    pub(super) samples: usize,
+}
+
+/// Where a range of at least two samples lies, and by what their difference grows.
+#[derive(Clone, Copy, Debug)]
+struct Lain {
+    /// The first and the last of them; none has the number of a range that has fewer.
+    first: u32,
+    last: u32,
+    factor: f64,
+    spans: Spans,
+}
+
+impl Lain {
+    /// What stands for a range of fewer samples.
+    const NOWHERE: Self = Self { first: u32::MAX, last: u32::MAX, factor: 0.0, spans: Spans::NONE };
+
+    /// Bytes that the ranges of so many instants take.
+    fn bytes(instants: usize) -> usize {
+        instants.saturating_mul(size_of::<Self>())
+    }
+}
+
+impl Extrapolation {
+    /// Bytes that [`Extrapolation::ranges`] takes for so many of them.
+    pub(super) fn bytes(ranges: usize) -> usize {
+        Lain::bytes(ranges)
     }
 
-    /// The difference within the samples of a range.
-    #[inline]
-    pub(super) fn of(&mut self, range: Range<usize>, start_ns: i64, end_ns: i64) -> Option<f64> {
-        let samples = self.samples.get(range.clone())?;
-        let [(first_ns, first), .., (last_ns, last)] = *samples else { return None };
-        let mut difference = last - first;
-        while self.falls.get(self.falls_before).is_some_and(|at| *at <= range.start) {
-            self.falls_before += 1;
+    /// Looks up ranges, each with its first and its last instant, from the earliest to the latest.
+    pub(super) fn ranges(
+        self,
+        samples: &[(i64, f64)],
+        ranges: impl Iterator<Item = (Range<usize>, i64, i64)>,
+    ) -> Extrapolated {
+        let mut all = Extrapolated::default();
+        all.ranges.reserve_exact(ranges.size_hint().0);
+        // Most ranges lie as the one before.
+        let mut before: Option<(Lie, Spans, f64)> = None;
+        for (range, start_ns, end_ns) in ranges {
+            all.samples += range.len();
+            let (Ok(first), Some(Ok(last))) =
+                (u32::try_from(range.start), range.end.checked_sub(1).map(u32::try_from))
+            else {
+                all.ranges.push(Lain::NOWHERE);
+                continue;
+            };
+            let samples = samples.get(range).unwrap_or_default();
+            let [(first_ns, _), .., (last_ns, _)] = *samples else {
+                all.ranges.push(Lain::NOWHERE);
+                continue;
+            };
+            let lie = Lie {
+                before_ns: first_ns.saturating_sub(start_ns),
+                between_ns: last_ns.saturating_sub(first_ns),
+                behind_ns: end_ns.saturating_sub(last_ns),
+                samples: samples.len(),
+            };
+            let (_, spans, factor) = match before {
+                Some(before) if before.0 == lie => before,
+                _ => {
+                    let spans = lie.spans();
+                    (lie, spans, spans.factor(None, self.per_second))
+                }
+            };
+            before = Some((lie, spans, factor));
+            all.ranges.push(Lain { first, last, factor, spans });
         }
-        // A counter that fell began again at 0.
-        let falls = self.falls.iter().skip(self.falls_before);
-        for at in falls.take_while(|at| **at < range.end) {
-            difference += self.samples.get(at - 1).map_or(0.0, |(_, before)| *before);
-        }
-        let lie = Lie {
-            before_ns: first_ns.saturating_sub(start_ns),
-            between_ns: last_ns.saturating_sub(first_ns),
-            behind_ns: end_ns.saturating_sub(last_ns),
-            samples: samples.len(),
-        };
-        let (spans, factor) = match self.last {
-            Some((last, spans, factor)) if last == lie => (spans, factor),
-            _ => {
-                let spans = lie.spans();
-                let factor = spans.factor(None, self.per_second);
-                self.last = Some((lie, spans, factor));
-                (spans, factor)
+        all
+    }
+
+    /// What the ranges come to in a series.
+    pub(super) fn values(
+        self,
+        samples: &[(i64, f64)],
+        of: &Extrapolated,
+    ) -> impl Iterator<Item = Option<f64>> {
+        let pairs = samples.iter().zip(samples.iter().skip(1)).zip(0_u32..);
+        let falls = pairs.filter(move |(((_, a), (_, b)), _)| self.is_counter && b < a);
+        // A counter that fell began again at 0. Falls are told by the samples before them.
+        let falls: Vec<(u32, f64)> = falls.map(|(((_, before), _), at)| (at, *before)).collect();
+        let mut passed = 0;
+        of.ranges.iter().map(move |lain| {
+            let (_, first) = *samples.get(lain.first as usize)?;
+            let (_, last) = *samples.get(lain.last as usize)?;
+            let mut difference = last - first;
+            while falls.get(passed).is_some_and(|(at, _)| *at < lain.first) {
+                passed += 1;
             }
-        };
-        // Most counters were 0 long before; that is seen without a division.
-        let may_be_new = spans.between * first <= spans.before * difference * 1.000_001;
-        if may_be_new && self.is_counter && difference > 0.0 && first >= 0.0 {
-            let since_zero = spans.between * (first / difference);
-            if since_zero < spans.before {
-                return Some(difference * spans.factor(Some(since_zero), self.per_second));
+            let fallen = falls.get(passed..).unwrap_or_default();
+            for (_, before) in fallen.iter().take_while(|(at, _)| *at < lain.last) {
+                difference += before;
             }
-        }
-        Some(difference * factor)
+            let spans = &lain.spans;
+            // Most counters were 0 long before; that is seen without a division.
+            let may_be_new = spans.between * first <= spans.before * difference * 1.000_001;
+            if may_be_new && self.is_counter && difference > 0.0 && first >= 0.0 {
+                let since_zero = spans.between * (first / difference);
+                if since_zero < spans.before {
+                    return Some(difference * spans.factor(Some(since_zero), self.per_second));
+                }
+            }
+            Some(difference * lain.factor)
+        })
     }
 }
 
@@ -213,6 +270,8 @@ impl Lie {
 }
 
 impl Spans {
+    const NONE: Self = Self { before: 0.0, between: 0.0, behind: 0.0, range: 0.0 };
+
     /// By what a difference grows when it is extrapolated. A counter was 0 so many seconds before
     /// the first sample, and not below it before.
     pub(super) fn factor(&self, since_zero: Option<f64>, per_second: bool) -> f64 {

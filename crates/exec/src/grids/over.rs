@@ -1,6 +1,9 @@
 //! Samples of a range before each instant, folded.
 
-use super::fold::{Extrapolation, Window, average, deviation, line, smoothed, spread, sum};
+use super::alike::Alike;
+use super::fold::{
+    Extrapolated, Extrapolation, Window, average, deviation, line, smoothed, spread, sum,
+};
 use super::over_histograms::{Ranged, fold_points};
 use super::row::{GridRow, Made};
 use super::stored::{OnSeries, Points, Reading, looked_at};
@@ -38,8 +41,10 @@ pub(super) fn over(
     };
     let (first, second) = (scalar_of(&first), scalar_of(&second));
     let parameters = [&first[..], &second[..]];
-    let one = |each: OnRow<'_>, shift: &Shift, labels: Labels, points: &Points| {
-        let folded = fold_series(walk, plan, shift, steps, (&labels, points, parameters))?;
+    let mut ranges = Alike::new(walk);
+    let mut one = |each: OnRow<'_>, shift: &Shift, labels: Labels, points: &Points| {
+        let series = (&labels, points, parameters);
+        let folded = fold_series(walk, plan, (shift, steps), series, &mut ranges)?;
         if let RangeFold::Extrapolated { is_counter: true, .. } = plan.fold
             && folded.values.iter().any(Option::is_some)
         {
@@ -133,13 +138,19 @@ fn unrelated(of: &Arc<Histogram>) -> Arc<Histogram> {
 fn fold_series(
     walk: &Walk<'_>,
     plan: &Over,
-    shift: &Shift,
-    steps: &Steps,
+    (shift, steps): (&Shift, &Steps),
     (labels, points, parameters): (&Labels, &Points, Parameters<'_>),
+    ranges: &mut Alike<'_, Extrapolated>,
 ) -> Result<GridRow, Error> {
     let Points { numbers, histograms, .. } = points;
     if histograms.is_empty() {
-        let values = fold_numbers(walk, plan, shift, steps, (numbers, parameters))?;
+        let values = match plan.fold {
+            RangeFold::Extrapolated { is_counter, per_second } => {
+                let how = Extrapolation { is_counter, per_second };
+                extrapolated(walk, plan, (shift, steps), (numbers, how), ranges)?
+            }
+            _ => fold_numbers(walk, plan, shift, steps, (numbers, parameters))?,
+        };
         return Ok(GridRow::numbers(Labels::default(), values));
     }
     let (mut of_numbers, mut of_histograms) = (Slide::default(), Slide::default());
@@ -176,7 +187,29 @@ fn fold_series(
     Ok(row)
 }
 
-/// The same of a series that has numbers only, as most have.
+/// What ranges of a series that has numbers only come to when they are extrapolated.
+fn extrapolated(
+    walk: &Walk<'_>,
+    plan: &Over,
+    (shift, steps): (&Shift, &Steps),
+    (numbers, how): (&[(i64, f64)], Extrapolation),
+    ranges: &mut Alike<'_, Extrapolated>,
+) -> Result<Vec<Option<f64>>, Error> {
+    let ranges = ranges.of(numbers, Extrapolation::bytes(steps.count), || {
+        let mut slide = Slide::default();
+        let range_at = |index: usize| {
+            let end_ns = looked_at(shift, steps.at(index));
+            let start_ns = end_ns.saturating_sub(plan.range_ns);
+            (slide.to(numbers, start_ns, end_ns), start_ns, end_ns)
+        };
+        how.ranges(numbers, (0..steps.count).map(range_at))
+    })?;
+    // Each range takes the same few steps, however many samples it has.
+    Looked::new(walk).at(ranges.samples)?;
+    Ok(how.values(numbers, ranges).collect())
+}
+
+/// What ranges of a series that has numbers only come to.
 fn fold_numbers(
     walk: &Walk<'_>,
     plan: &Over,
@@ -190,19 +223,6 @@ fn fold_numbers(
         let start_ns = end_ns.saturating_sub(plan.range_ns);
         (slide.to(numbers, start_ns, end_ns), start_ns, end_ns)
     };
-    if let RangeFold::Extrapolated { is_counter, per_second } = plan.fold {
-        let mut extrapolation = Extrapolation::new(numbers, is_counter, per_second);
-        let mut samples = 0;
-        let of_range = |index| {
-            let (range, start_ns, end_ns) = range_at(index);
-            samples += range.len();
-            extrapolation.of(range, start_ns, end_ns)
-        };
-        let values = (0..steps.count).map(of_range).collect();
-        // Each range takes the same few steps, however many samples it has.
-        looked.at(samples)?;
-        return Ok(values);
-    }
     let mut values = Vec::with_capacity(steps.count);
     for index in 0..steps.count {
         let (range, start_ns, end_ns) = range_at(index);
@@ -267,9 +287,10 @@ pub(super) fn fold(
     };
     Ok(Some(match fold {
         RangeFold::Extrapolated { is_counter, per_second } => {
-            let mut extrapolation = Extrapolation::new(window.samples, *is_counter, *per_second);
-            let all = 0..window.samples.len();
-            return Ok(extrapolation.of(all, window.start_ns, window.end_ns));
+            let Window { samples, start_ns, end_ns } = *window;
+            let how = Extrapolation { is_counter: *is_counter, per_second: *per_second };
+            let all = std::iter::once((0..samples.len(), start_ns, end_ns));
+            return Ok(how.values(samples, &how.ranges(samples, all)).next().flatten());
         }
         RangeFold::Last2 { is_rate } => {
             let [.., (before_ns, before), (at_ns, last)] = *window.samples else { return Ok(None) };

@@ -2,6 +2,7 @@
 //! range is as long as a step unless it is said, at least as long as samples lie apart where that
 //! helps, and a fold also knows the sample before the range.
 
+use super::alike::Alike;
 use super::fold::{Window, deviation};
 use super::over::{self, scalar_of};
 use super::row::GridRow;
@@ -15,6 +16,7 @@ use foliot_plan::grid::{
     Comparison, First, Loose, LooseFold, Over, RangeFold, SILENCE_NS, Samples, Shift, Steps,
     general,
 };
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Gaps between the first samples of a series that tell how far they lie apart.
@@ -47,6 +49,7 @@ pub(super) fn over(
         _ => None,
     };
     let parameters = scalar_of(&parameter);
+    let mut places = Alike::new(walk);
     let mut each = |shift: &Shift, labels: Labels, points: &Points, stale: Option<u64>| {
         let mut held = walk.meter.open();
         held.add(points.numbers.len() * size_of::<(i64, f64)>())?;
@@ -62,19 +65,22 @@ pub(super) fn over(
             }
         };
         let when = (shift, steps);
+        let bytes = steps.count.saturating_mul(size_of::<Range<u32>>());
+        let make = || Places::of(loose, when, &numbers);
+        let numbers = (&numbers[..], places.of(&numbers, bytes, make)?);
         if let RangeFold::Loose(LooseFold::Ranges) = &plan.fold {
             let tally = Tally::new(walk, &RANGE.into(), steps);
-            let tally = tallied(walk, (tally, &range_of), loose, when, &numbers)?;
+            let tally = tallied(walk, (tally, &range_of), when, numbers)?;
             return tally.finish(&labels, walk, each_row);
         }
         if let RangeFold::Loose(LooseFold::Values(name)) = &plan.fold {
             let text = |value: f64| -> Option<Arc<str>> { Some(general(value, None).into()) };
             let tally = Tally::new(walk, name, steps);
-            let tally = tallied(walk, (tally, &text), loose, when, &numbers)?;
+            let tally = tallied(walk, (tally, &text), when, numbers)?;
             return tally.finish(&labels, walk, each_row);
         }
         let mut values = Vec::with_capacity(steps.count);
-        each_range(walk, loose, when, &numbers, |index, known| {
+        each_range(walk, when, numbers, |index, known| {
             let parameter = value(&parameters, index).unwrap_or(f64::NAN);
             values.push(fold(&plan.fold, known, parameter)?);
             Ok(())
@@ -111,50 +117,71 @@ fn inner_steps(shift: &Shift, step_ns: i64, loose: &Loose, steps: &Steps) -> Opt
 fn tallied<'q>(
     walk: &Walk<'q>,
     (mut tally, told): (Tally<'q>, &dyn Fn(f64) -> Option<Arc<str>>),
-    loose: &Loose,
     when: (&Shift, &Steps),
-    numbers: &[(i64, f64)],
+    numbers: (&[(i64, f64)], &Places),
 ) -> Result<Tally<'q>, Error> {
-    each_range(walk, loose, when, numbers, |index, known| {
+    each_range(walk, when, numbers, |index, known| {
         let mut values = known.window.samples.iter().filter_map(|(_, value)| told(*value));
         values.try_for_each(|value| tally.add(value, index))
     })?;
     Ok(tally)
 }
 
+/// Where the ranges of all instants lie among the samples of a series.
+struct Places {
+    ranges: Vec<Range<u32>>,
+    range_ns: i64,
+    /// How far before a range the sample before it may be.
+    reach_ns: i64,
+}
+
+impl Places {
+    fn of(loose: &Loose, (shift, steps): (&Shift, &Steps), numbers: &[(i64, f64)]) -> Self {
+        let reach_ns = reach(apart(numbers, loose.step_ns));
+        let mut range_ns = loose.range_ns.unwrap_or(loose.step_ns);
+        if loose.widens {
+            range_ns = range_ns.max(reach_ns);
+        }
+        let (mut first, mut end) = (0_u32, 0_u32);
+        let is_until = |at: u32, until_ns: i64| {
+            numbers.get(at as usize).is_some_and(|(time_ns, _)| *time_ns <= until_ns)
+        };
+        let range = |index: usize| {
+            let end_ns = looked_at(shift, steps.at(index));
+            let start_ns = end_ns.saturating_sub(range_ns);
+            while is_until(first, start_ns) {
+                first += 1;
+            }
+            end = end.max(first);
+            while is_until(end, end_ns) {
+                end += 1;
+            }
+            first..end
+        };
+        Self { ranges: (0..steps.count).map(range).collect(), range_ns, reach_ns }
+    }
+}
+
 /// The ranges of a series at all instants, by their numbers.
 fn each_range(
     walk: &Walk<'_>,
-    loose: &Loose,
     (shift, steps): (&Shift, &Steps),
-    numbers: &[(i64, f64)],
+    (numbers, places): (&[(i64, f64)], &Places),
     mut take: impl FnMut(usize, &Known<'_>) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    let reach_ns = reach(apart(numbers, loose.step_ns));
-    let mut range_ns = loose.range_ns.unwrap_or(loose.step_ns);
-    if loose.widens {
-        range_ns = range_ns.max(reach_ns);
-    }
-    let (mut first, mut end) = (0, 0);
     let mut looked = Looked::new(walk);
-    for index in 0..steps.count {
+    for (index, range) in places.ranges.iter().enumerate() {
+        let (first, end) = (range.start as usize, range.end as usize);
         let end_ns = looked_at(shift, steps.at(index));
-        let start_ns = end_ns.saturating_sub(range_ns);
-        while numbers.get(first).is_some_and(|(time_ns, _)| *time_ns <= start_ns) {
-            first += 1;
-        }
-        end = end.max(first);
-        while numbers.get(end).is_some_and(|(time_ns, _)| *time_ns <= end_ns) {
-            end += 1;
-        }
+        let start_ns = end_ns.saturating_sub(places.range_ns);
         let samples = numbers.get(first..end).unwrap_or_default();
         looked.at(samples.len())?;
         let last = first.checked_sub(1).and_then(|at| numbers.get(at)).copied();
-        let is_near = |(time_ns, _): &(i64, f64)| *time_ns > start_ns.saturating_sub(reach_ns);
+        let reach_ns = start_ns.saturating_sub(places.reach_ns);
         let known = Known {
             window: Window { samples, start_ns, end_ns },
             // VictoriaMetrics looks for it only where a sample stands behind it.
-            before: last.filter(is_near).filter(|_| first < numbers.len()),
+            before: last.filter(|(at_ns, _)| *at_ns > reach_ns && first < numbers.len()),
             ever: last.map(|(_, value)| value),
             next: numbers.get(end).map(|(_, value)| *value),
         };

@@ -1,5 +1,6 @@
 //! Series of the store.
 
+use super::alike::Alike;
 use super::histograms::follows;
 use super::row::{GridRow, Made};
 use super::{OnRow, Walk, seconds};
@@ -288,32 +289,49 @@ pub(super) fn instants(
     steps: &Steps,
     each: OnRow<'_>,
 ) -> Result<(), Error> {
+    let mut places = Alike::new(walk);
     Reading::new(walk, &plan.stored, plan.lookback_ns, steps)?.each(&mut |labels, points| {
         let (labels, is_nameless) =
             if plan.stamps { walk.unnamed(&labels) } else { (labels, false) };
         let row = match points.histograms.is_empty() {
-            true => GridRow::numbers(labels, last_numbers(plan, steps, &points.numbers)),
+            true => {
+                let numbers = &points.numbers[..];
+                let bytes = steps.count.saturating_mul(size_of::<u32>());
+                let places = places.of(numbers, bytes, || last_places(plan, steps, numbers))?;
+                GridRow::numbers(labels, last_numbers(plan, places, numbers))
+            }
             false => GridRow::made(labels, last_points(plan, steps, points)),
         };
         walk.pass(GridRow { is_nameless, ..row }, each)
     })
 }
 
-/// Of a series that has numbers only, as most have.
-fn last_numbers(plan: &Instants, steps: &Steps, numbers: &[(i64, f64)]) -> Vec<Option<f64>> {
+/// Which sample is the last one before each instant. None has the number of an instant that no
+/// sample is near enough to.
+fn last_places(plan: &Instants, steps: &Steps, numbers: &[(i64, f64)]) -> Vec<u32> {
     let mut next = 0;
-    let value = |index: usize| {
+    let mut place = |index: usize| {
         let at_ns = looked_at(&plan.stored.shift, steps.at(index));
         while numbers.get(next).is_some_and(|(time_ns, _)| *time_ns <= at_ns) {
             next += 1;
         }
-        let (time_ns, value) = *numbers.get(next.checked_sub(1)?)?;
-        let is_fresh = time_ns > at_ns.saturating_sub(plan.lookback_ns);
+        let last = next.checked_sub(1)?;
+        let (time_ns, _) = numbers.get(last)?;
+        let is_fresh = *time_ns > at_ns.saturating_sub(plan.lookback_ns);
+        u32::try_from(last).ok().filter(|_| is_fresh)
+    };
+    (0..steps.count).map(|index| place(index).unwrap_or(u32::MAX)).collect()
+}
+
+/// Of a series that has numbers only, as most have.
+fn last_numbers(plan: &Instants, places: &[u32], numbers: &[(i64, f64)]) -> Vec<Option<f64>> {
+    let value = |place: &u32| {
+        let (time_ns, value) = *numbers.get(*place as usize)?;
         let is_over = value.to_bits() == plan.stale_bits;
         let value = if plan.stamps { seconds(time_ns) } else { value };
-        (is_fresh && !is_over).then_some(value)
+        (!is_over).then_some(value)
     };
-    (0..steps.count).map(value).collect()
+    places.iter().map(value).collect()
 }
 
 fn last_points(

@@ -1,8 +1,8 @@
 //! Reading a stream; its grammar stands in `stream.rs`.
 
 use super::{
-    AWAY, DELTA_LENS, Decoded, KindScale, LONG, NEAR_STEPS, Tail, WHOLE, decode_bits, step_from,
-    unit_ns, unit_of, unzigzag,
+    AWAY, DELTA_LENS, DELTA_MASKS, Decoded, KindScale, LONG, NEAR_STEPS, Tail, WHOLE, decode_bits,
+    step_from, unit_ns, unit_of, unzigzag,
 };
 use crate::columns::Columns;
 
@@ -63,12 +63,19 @@ impl<'a> Reader<'a> {
         }
         match control & 7 {
             class @ 0..WHOLE => {
-                let mut delta = [0; 8];
                 let len = *DELTA_LENS.get(class as usize)?;
                 let (taken, rest) = self.rest.split_at_checked(len)?;
-                delta.get_mut(..len)?.copy_from_slice(taken);
+                let delta = match self.rest.first_chunk::<8>() {
+                    // All eight at once: fewer, written one by one and read together, are waited for.
+                    Some(eight) => u64::from_le_bytes(*eight) & DELTA_MASKS.get(class as usize)?,
+                    None => {
+                        let mut delta = [0; 8];
+                        delta.get_mut(..len)?.copy_from_slice(taken);
+                        u64::from_le_bytes(delta)
+                    }
+                };
                 self.rest = rest;
-                let delta = unzigzag(u64::from_le_bytes(delta));
+                let delta = unzigzag(delta);
                 self.tail.bits = self.tail.bits.wrapping_add(delta as u64);
                 let Tail { time_ns, kind_scale, bits, .. } = self.tail;
                 Some(Decoded { time_ns, kind_scale, bits })
@@ -77,22 +84,41 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Adds the samples of one byte each that come next, if any do, to `columns`.
-    pub(crate) fn regular(&mut self, columns: &mut Columns) {
-        let count = self.rest.iter().take_while(|control| **control & 0x80 == 0).count();
-        let (codes, rest) = self.rest.split_at(count);
-        self.rest = rest;
-        let Tail { step, unit, kind_scale, .. } = self.tail;
+    /// Adds the samples that come next to `columns`, as long as they are written as most are:
+    /// numbers of the last one's kind and scale, steps away from it.
+    pub(crate) fn run(&mut self, columns: &mut Columns) {
+        let Tail { step, unit, kind_scale, mut time_ns, mut bits } = self.tail;
         let step_ns = i64::from(step) * unit_ns(unit);
-        let Tail { mut time_ns, mut bits, .. } = self.tail;
-        columns.times_ns.extend(codes.iter().map(|_| {
-            time_ns += step_ns;
-            time_ns
-        }));
-        columns.bits.extend(codes.iter().map(|code| {
-            bits = bits.wrapping_add(unzigzag(u64::from(*code)) as u64);
-            bits
-        }));
+        let before = columns.len();
+        while let [control, behind @ ..] = self.rest {
+            let (steps, delta, len) = match *control {
+                delta @ ..0x80 => (1, u64::from(delta), 0),
+                near @ 0x80..LONG => {
+                    let Some(delta) = behind.first() else { break };
+                    (i64::from(near & !LONG) - NEAR_STEPS, u64::from(*delta), 1)
+                }
+                long => {
+                    let class = usize::from(long & 7);
+                    let (Some(len), Some(mask)) = (DELTA_LENS.get(class), DELTA_MASKS.get(class))
+                    else {
+                        break;
+                    };
+                    // The last ones of a stream are read by themselves.
+                    let Some(eight) = behind.first_chunk::<8>() else { break };
+                    if long & !LONG & !7 != 0 {
+                        break;
+                    }
+                    (1, u64::from_le_bytes(*eight) & mask, *len)
+                }
+            };
+            let Some(rest) = behind.get(len..) else { break };
+            self.rest = rest;
+            time_ns += steps * step_ns;
+            bits = bits.wrapping_add(unzigzag(delta) as u64);
+            columns.times_ns.push(time_ns);
+            columns.bits.push(bits);
+        }
+        let count = columns.times_ns.len() - before;
         columns.kind_scales.extend(std::iter::repeat_n(kind_scale, count));
         self.tail = Tail { time_ns, bits, ..self.tail };
     }

@@ -42,13 +42,13 @@ fn check(samples: &[Decoded], text: &[u8]) -> usize {
     bytes.len()
 }
 
-/// Runs of regular samples are read at once where a whole stream is wanted.
+/// Runs of samples that are written as most are, are read at once where a whole stream is wanted.
 fn check_columns(samples: &[Decoded], bytes: &[u8]) {
     let mut columns = Columns::default();
     let mut reader = Reader::new(bytes);
     while let Some(sample) = reader.next() {
         columns.push(sample, bytes);
-        reader.regular(&mut columns);
+        reader.run(&mut columns);
     }
     assert_eq!(columns.len(), samples.len());
     for (index, sample) in samples.iter().enumerate() {
