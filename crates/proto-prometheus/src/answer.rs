@@ -247,29 +247,32 @@ impl SeriesAnswer {
 
 /// What stands before the number of each instant.
 #[derive(Debug, Default)]
-struct Times(Vec<([u8; Times::LEN_MAX], u8)>);
+struct Times {
+    texts: Vec<([u8; Times::LEN_MAX], u8)>,
+    last: Vec<u8>,
+}
 
 impl Times {
     /// A bracket, 17 digits at most with a sign and a point, and the beginning of a text.
     const LEN_MAX: usize = 24;
 
     fn push(&mut self, at_ns: i64) {
-        let mut text = Vec::with_capacity(Self::LEN_MAX);
-        write_before(at_ns, &mut text);
-        let len = text.len() as u8;
-        text.resize(Self::LEN_MAX, 0);
-        if let Some(text) = text.first_chunk() {
-            self.0.push((*text, len));
+        self.last.clear();
+        write_before(at_ns, &mut self.last);
+        let len = self.last.len() as u8;
+        self.last.resize(Self::LEN_MAX, 0);
+        if let Some(text) = self.last.first_chunk() {
+            self.texts.push((*text, len));
         }
     }
 
     fn len(&self) -> usize {
-        self.0.len()
+        self.texts.len()
     }
 
     #[inline]
     fn write(&self, index: usize, out: &mut Vec<u8>) {
-        if let Some((text, len)) = self.0.get(index) {
+        if let Some((text, len)) = self.texts.get(index) {
             // A whole text takes fewer steps to copy than as much of it as is wanted.
             let end = out.len() + usize::from(*len);
             out.extend_from_slice(text);
