@@ -91,7 +91,8 @@ const MAIL = /^(?:[a-z]{3}, )?\d{1,2} [a-z]{3} \d{4} \d{2}:\d{2}/i;
 /** The instant of a date as programs write it; one that names no zone is of the browser's, as what the page shows of it. */
 export function cellMs(cell: string): number | null {
   const text = cell.trim();
-  return dateMs(text, "local") ?? (MAIL.test(text) ? Date.parse(text) || null : null);
+  const ms = dateMs(text, "local") ?? (MAIL.test(text) ? Date.parse(text) : Number.NaN);
+  return Number.isNaN(ms) ? null : ms;
 }
 
 const isDate = (cell: string) => cellMs(cell) !== null;
