@@ -341,12 +341,21 @@ fn the_catalogue_finds_names_by_any_part_and_shows_them_as_they_are() {
     let kind = |name: &str, kind: &str| json!({"name": name, "kind": kind});
     let expected = [kind("free", "float"), kind("mode", "string"), kind("used", "integer")];
     assert_eq!(fields["fields"], json!(expected));
+    let some = get(&server, "catalogue?of=fields&measurement=disk&search=E&without=mo,us");
+    assert_eq!(some["fields"], json!([kind("free", "float")]));
+    let some = get(&server, "catalogue?of=fields&measurement=disk&limit=2");
+    assert_eq!((&some["is_whole"], some["fields"].as_array().unwrap().len()), (&json!(false), 2));
+    // Which of two values counts readers of parameters disagree on.
+    let twice = server.get(&format!("{ROOT}/catalogue?of=metrics&limit=1&limit=2"));
+    assert_eq!(twice.status, 400);
+    assert!(twice.text().contains("limit: this is given twice"), "{}", twice.text());
     assert_eq!(server.post("/query", "q=x").status, 400);
     assert_eq!(server.post("/query?q=CREATE+DATABASE+other", "").status, 200);
     let databases = get(&server, "catalogue?of=databases");
     let named: Vec<_> =
         databases["databases"].as_array().unwrap().iter().map(|d| &d["name"]).collect();
     assert_eq!(named, ["default", "other"]);
+    assert_eq!(databases["own"], "default");
     for bad in ["", "of=none", "of=values", "of=fields", "of=metrics&limit=0", "of=metrics&limit=x"]
     {
         let path = format!("{ROOT}/catalogue?{bad}");
@@ -405,6 +414,18 @@ fn cardinality_counts_series_and_values() {
     }
     let counted = get(&server, "cardinality?metric=mem.v");
     assert_eq!(counted["labels"], json!([label("dc", 3, 3)]));
+    // Few series may hold most: what fills the disk is told by size.
+    let lines: Vec<String> =
+        (0..2_000).map(|at| format!("mem,dc=y0 v={} {}", at * 7919 % 1009, 700 + at)).collect();
+    write(&server, &lines.join("\n"));
+    let weighed = get(&server, "cardinality?weigh=true&limit=2");
+    let (greatest, next) = (&weighed["metrics"][0], &weighed["metrics"][1]);
+    assert_eq!((&greatest["name"], &greatest["samples"]), (&json!("mem.v"), &json!(2_003)));
+    assert_eq!((&next["name"], &next["samples"]), (&json!("cpu.a"), &json!(30)));
+    assert!(greatest["bytes"].as_u64() > next["bytes"].as_u64(), "{weighed}");
+    assert_eq!(weighed["metrics"].as_array().unwrap().len(), 2);
+    let path = format!("{ROOT}/cardinality?weigh=yes");
+    described("GET", &path, &server.get(&path), 400);
     server.stop();
 }
 
@@ -512,6 +533,7 @@ fn status_counts_what_came_by_each_protocol() {
     assert_eq!(refused.as_array().unwrap().len(), 1, "{status}");
     assert_eq!((&refused[0]["protocol"], &refused[0]["line"]), (&json!("telnet"), &json!(2)));
     assert_eq!(refused[0]["text"], "put sys.x nonsense");
+    assert_eq!(refused[0]["address"], "127.0.0.1");
     assert!(
         refused[0]["message"].as_str().unwrap().starts_with("not enough arguments"),
         "{status}"

@@ -173,6 +173,8 @@ fn notes_are_those_of_opentsdb() {
     // To look at the head of an answer changes nothing.
     let head = format!("/api/foliot/v1/annotations?start_ms={at}&end_ms={}", at + 900_000);
     assert_eq!(server.request("HEAD", &head, &[], b"").status, 200);
+    let backward = format!("{ROOT}/annotations?start_ms={}&end_ms={at}", at + 1);
+    described("GET", &backward, &server.get(&backward), 400);
     let theirs = "/api/annotation?start_time=7&end_time=9";
     assert_eq!(server.request("HEAD", theirs, &[], b"").status, 404);
     assert_eq!(listed(&narrow)[0]["end_ms"], at + 1500);

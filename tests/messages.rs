@@ -435,7 +435,6 @@ fn requests_that_find_nothing_are_shown_the_way() {
         ("GET", "/-/readi", 404, "nothing is at /-/readi; did you mean /-/ready?"),
         ("POST", "/metrics/job/x", 404, "; push to /api/v1/import/prometheus/metrics/job/NAME"),
         ("GET", "/render?target=a", 404, "; Graphite's questions are not answered"),
-        ("GET", "/vmui/", 404, "nothing is at /vmui/; the page is at /"),
         ("GET", "/wp-login.php", 404, "nothing is at /wp-login.php; see / for what is"),
         ("POST", "/api/v2/query", 501, "ask in InfluxQL, at /query?db=BUCKET, for example SELECT"),
         ("GET", "/api/v2/ping", 204, ""),

@@ -156,7 +156,6 @@ fn listeners_of_prometheus_and_victoriametrics_answer_in_their_words() {
     for (path, words) in [
         ("/api/v1/import/native", ": its native format is not read; /api/v1/import takes"),
         ("/prometheus/api/v1/export/native", "/api/v1/export writes lines of JSON"),
-        ("/vmui/", "the page is at /"),
         ("/insert/0/prometheus/api/v1/write", "this is one server: leave out /insert/0"),
         ("/render?target=a", "ask in MetricsQL"),
     ] {

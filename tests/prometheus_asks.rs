@@ -390,8 +390,18 @@ fn what_a_prometheus_without_targets_tells_is_told() {
     assert!(status == 500 && text.contains("names no file"), "{text}");
     for graph in ["/prometheus/graph", "/graph"] {
         let answer = server.get(&format!("{graph}?g0.expr=up&g0.tab=1"));
-        let address = "/#/explore?start=1h-ago&view=table&p=up";
+        let address = "/#/explore?g0.expr=up&g0.tab=1";
         assert_eq!((answer.status, answer.header("location")), (302, address), "{graph}");
+    }
+    // Of Prometheus 3 it is where InfluxDB's statements are asked, and of VictoriaMetrics the
+    // question is in the fragment, which the browser keeps.
+    let answer = server.get("/query?g0.expr=up&g0.range_input=1h30m");
+    let address = "/#/explore?g0.expr=up&g0.range_input=1h30m";
+    assert_eq!((answer.status, answer.header("location")), (302, address));
+    assert_eq!(server.get("/query?q=SHOW+DATABASES&g0.expr=up").status, 200);
+    for vmui in ["/vmui", "/vmui/"] {
+        let answer = server.get(vmui);
+        assert_eq!((answer.status, answer.header("location")), (302, "/"), "{vmui}");
     }
     for (path, status) in [
         ("/prometheus", 302),

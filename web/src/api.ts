@@ -1,5 +1,6 @@
 // Foliot's API, see docs/api.md. The page speaks nothing else.
 
+import { database } from "./database";
 import { parsed } from "./parsing";
 import type { Body } from "./question";
 import type { Maker, Series } from "./series";
@@ -72,6 +73,9 @@ async function ask<T>(path: string, member: keyof T | null, params: Record<strin
   throw new Refusal(answer.status, message, told.position ?? null, opening ?? null);
 }
 
+/** What is about the database that the page looks into, unless another is said. */
+const inside = () => ({ db: database() });
+
 /** What a step took, with all that stands in it. */
 export interface Took {
   ms: number;
@@ -111,25 +115,27 @@ export interface Names {
 }
 
 export const catalogue = (of: string, params: Record<string, string | number>, signal?: AbortSignal) =>
-  ask<Names>("catalogue", "names", { of, ...params }, { signal: signal ?? null });
+  ask<Names>("catalogue", "names", { of, ...inside(), ...params }, { signal: signal ?? null });
 
 export const fields = (measurement: string, params: Record<string, string | number>, signal?: AbortSignal) =>
-  ask<{ fields: { name: string; kind: string }[] }>("catalogue", "fields", { of: "fields", measurement, ...params }, { signal: signal ?? null });
+  ask<{ fields: { name: string; kind: string }[] }>("catalogue", "fields", { of: "fields", measurement, ...inside(), ...params }, { signal: signal ?? null });
 
+/** `own` is the database that is meant where none is named. */
 export const databases = () =>
-  ask<{ databases: { name: string }[] }>("catalogue", "databases", { of: "databases" });
+  ask<{ databases: { name: string }[]; own: string }>("catalogue", "databases", { of: "databases" });
 
 export interface Cardinality {
   series: number;
   metrics_total: number;
   labels_total: number;
-  metrics: { name: string; series: number }[];
+  /** With the size of each where that was asked. */
+  metrics: { name: string; series: number; samples?: number; bytes?: number }[];
   labels: { name: string; values: number; series: number }[];
   pairs: { name: string; value: string; series: number }[];
 }
 
 export const cardinality = (params: Record<string, string | number>, signal?: AbortSignal) =>
-  ask<Cardinality>("cardinality", "metrics", params, { signal: signal ?? null });
+  ask<Cardinality>("cardinality", "metrics", { ...inside(), ...params }, { signal: signal ?? null });
 
 export interface Reporter {
   metric: string;
@@ -140,7 +146,7 @@ export interface Reporter {
 
 /** Series with their last samples, which have been quiet longest first. */
 export const reporters = (params: Record<string, string | number>, signal?: AbortSignal) =>
-  ask<{ series: Reporter[]; total: number; is_whole: boolean }>("series", "series", params, { signal: signal ?? null });
+  ask<{ series: Reporter[]; total: number; is_whole: boolean }>("series", "series", { ...inside(), ...params }, { signal: signal ?? null });
 
 export interface Facts {
   series: number;
@@ -159,7 +165,7 @@ export interface Facts {
 
 /** What is stored of a metric. */
 export const facts = (params: Record<string, string | number>, signal?: AbortSignal) =>
-  ask<Facts>("metric", "samples", params, { signal: signal ?? null });
+  ask<Facts>("metric", "samples", { ...inside(), ...params }, { signal: signal ?? null });
 
 export interface Doomed {
   metric: string;
@@ -195,7 +201,7 @@ export interface Status {
   collects_host: boolean;
   connections: number;
   ingest: Record<string, Ingest>;
-  rejects: { at_ms: number; protocol: string; reason: string; line: number; message: string; text: string }[];
+  rejects: { at_ms: number; protocol: string; address: string | null; reason: string; line: number; message: string; text: string }[];
   memory: { resident_bytes: number; limit_bytes: number | null; parts: { name: string; bytes: number; limit_bytes: number | null; setting: string }[] };
   queries: { running: number; total: number; refused: number; failed: number; cancelled: number; samples_read: number };
   troubles?: string[];
@@ -431,13 +437,13 @@ export interface Saved {
   changed_ms: number;
 }
 
-export const saved = (signal?: AbortSignal) => ask<{ saved: Saved[] }>("saved", "saved", {}, { signal: signal ?? null });
+export const saved = (signal?: AbortSignal) => ask<{ saved: Saved[] }>("saved", "saved", inside(), { signal: signal ?? null });
 
 /** `was_changed_ms` is when what is replaced was changed, 0 where there is nothing yet: where that is no longer so, nothing is saved. */
 export const keepSaved = (what: { name: string; was_changed_ms: number } & ({ address: string } | { panels: Panel[] })) =>
-  ask<Saved>("saved", "name", {}, { method: "POST", body: JSON.stringify(what) });
+  ask<Saved>("saved", "name", inside(), { method: "POST", body: JSON.stringify(what) });
 
-export const forgetSaved = ({ name, changed_ms: was_changed_ms }: Saved) => ask<unknown>("saved", null, { name, was_changed_ms }, { method: "DELETE" });
+export const forgetSaved = ({ name, changed_ms: was_changed_ms }: Saved) => ask<unknown>("saved", null, { ...inside(), name, was_changed_ms }, { method: "DELETE" });
 
 export interface Note {
   start_ms: number;

@@ -1,5 +1,7 @@
 // Files of commas, and of other marks: which column is what, and what each row is as an Influx line.
 
+import { dateMs } from "./time";
+
 export type Role = "time" | "value" | "label" | "none";
 
 export interface Column {
@@ -12,6 +14,8 @@ export interface Sheet {
   /** Unit of numbers in the column of times. */
   precision: "s" | "ms" | "us" | "ns" | "date";
   separator: string;
+  /** What stands before the decimals of numbers. */
+  decimal: "." | ",";
 }
 
 /** The cells of a row. */
@@ -73,23 +77,25 @@ export function rowsOf(text: string, separator: string, firstLine: number): { ro
 
 export const unclosed = (line: number) => new Error(`Line ${line} opens a quote that nothing closes: a cell that holds a quote is written in quotes, and its own quotes twice.`);
 
+/** A number with a comma before its decimals, and points, if any, between its thousands. */
+const COMMA = /^\s*[-+]?(\d+|\d{1,3}(\.\d{3})+)(,\d+)?(e[-+]?\d+)?\s*$/i;
+
+/** A number as programs write it. */
+const pointed = (text: string, decimal: Sheet["decimal"]) => (decimal === "," && COMMA.test(text) ? text.replaceAll(".", "").replace(",", ".") : text);
+
 const isNumber = (text: string) => text.trim() !== "" && Number.isFinite(Number(text));
 
-/** Dates as programs write them: of ISO 8601, with or without a zone, and of RFC 2822. `Date.parse` makes one of "web-1", too. */
-const ISO = /^(\d{4})[-/](\d{1,2})[-/](\d{1,2})(?:[T ]\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?\s*(?:Z|[+-]\d{2}:?\d{2})?)?$/i;
+/** Dates of RFC 2822; `Date.parse` makes one of "web-1", too. */
 const MAIL = /^(?:[a-z]{3}, )?\d{1,2} [a-z]{3} \d{4} \d{2}:\d{2}/i;
 
-/** Milliseconds since 1970 of a date; NaN of what is none, such as 30 February. */
-export function dateMs(cell: string): number {
+/** The instant of a date as programs write it; one that names no zone is of the browser's, as what the page shows of it. */
+export function cellMs(cell: string): number | null {
   const text = cell.trim();
-  const iso = ISO.exec(text);
-  if (!iso) return MAIL.test(text) ? Date.parse(text) : Number.NaN;
-  const [year, month, day] = iso.slice(1, 4).map(Number) as [number, number, number];
-  const days = new Date(Date.UTC(year, month, 0)).getUTCDate();
-  return month >= 1 && month <= 12 && day >= 1 && day <= days ? Date.parse(text) : Number.NaN;
+  const ms = dateMs(text, "local") ?? (MAIL.test(text) ? Date.parse(text) : Number.NaN);
+  return Number.isNaN(ms) ? null : ms;
 }
 
-const isDate = (cell: string) => !Number.isNaN(dateMs(cell));
+const isDate = (cell: string) => cellMs(cell) !== null;
 
 const TIMES = /^(time|timestamp|ts|date|datetime|when|at|time_?(ms|ns|us|s)|_time)$/i;
 
@@ -97,14 +103,18 @@ const TIMES = /^(time|timestamp|ts|date|datetime|when|at|time_?(ms|ns|us|s)|_tim
 const MOST = 0.9;
 
 /** Which column is what, guessed from the header and the first rows. */
-export function sheetOf(lines: string[]): Sheet | null {
+export function sheetOf(lines: string[], wanted?: Sheet["decimal"]): Sheet | null {
   const header = lines[0];
   if (!header) return null;
   const separator = [",", ";", "\t", "|"].map((mark) => [mark, cells(header, mark).length] as const).sort((a, b) => b[1] - a[1])[0]![0];
   const names = cells(header, separator).map((name) => name.trim());
   const rows = lines.slice(1).filter(Boolean).map((line) => cells(line, separator));
   if (names.length < 2 || !rows.length || names.every(isNumber)) return null;
-  const column = (at: number) => rows.map((row) => row[at] ?? "").filter((cell) => cell !== "");
+  const stands = (at: number) => rows.map((row) => row[at] ?? "").filter((cell) => cell !== "");
+  const hasCommas = (at: number) => stands(at).some((cell) => cell.includes(",")) && stands(at).filter((cell) => COMMA.test(cell)).length >= stands(at).length * MOST;
+  // Where commas divide cells, one within a cell may stand between thousands.
+  const decimal = wanted ?? (separator !== "," && names.some((_, at) => hasCommas(at)) ? "," : ".");
+  const column = (at: number) => stands(at).map((cell) => pointed(cell, decimal));
   const areMostly = (at: number, is: (cell: string) => boolean) => {
     const all = column(at);
     return all.length > 0 && all.filter(is).length >= all.length * MOST;
@@ -117,7 +127,7 @@ export function sheetOf(lines: string[]): Sheet | null {
     if (!name) return { name, role: "none" };
     return { name, role: areMostly(at, isNumber) ? "value" : "label" };
   });
-  return { columns, separator, precision: time < 0 ? "ns" : precisionOf(column(time).find((cell) => isNumber(cell) || isDate(cell)) ?? "") };
+  return { columns, separator, decimal, precision: time < 0 ? "ns" : precisionOf(column(time).find((cell) => isNumber(cell) || isDate(cell)) ?? "") };
 }
 
 /** The unit of a time, by its size: none of these units comes near another for a hundred years. */
@@ -135,8 +145,8 @@ const NANOS = { s: 9, ms: 6, us: 3, ns: 0 } as const;
 /** A time in nanoseconds, as text: numbers have not so many digits. */
 function nanos(text: string, precision: Sheet["precision"]): string {
   if (precision === "date") {
-    const at = dateMs(text);
-    return Number.isNaN(at) ? text : `${at}000000`;
+    const at = cellMs(text);
+    return at === null ? text : `${at}000000`;
   }
   const [whole = "", part = ""] = text.trim().split(".");
   const places = NANOS[precision];
@@ -153,9 +163,9 @@ export function lineOf(row: string, sheet: Sheet, measurement: string): string {
   sheet.columns.forEach(({ name, role }, at) => {
     const cell = (found[at] ?? "").trim();
     if (cell === "") return;
-    if (role === "time") time = ` ${nanos(cell, sheet.precision)}`;
+    if (role === "time") time = ` ${nanos(sheet.precision === "date" ? cell : pointed(cell, sheet.decimal), sheet.precision)}`;
     if (role === "label") head += `,${escaped(name)}=${escaped(cell)}`;
-    if (role === "value") fields.push(`${escaped(name)}=${escaped(cell)}`);
+    if (role === "value") fields.push(`${escaped(name)}=${escaped(pointed(cell, sheet.decimal))}`);
   });
   // A row without any value is no point; the server would ask for one.
   return fields.length ? `${head} ${fields.join(",")}${time}` : "";

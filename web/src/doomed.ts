@@ -15,13 +15,13 @@ export function labelsOf(text: string): Record<string, string> | null {
   return labels;
 }
 
-/** What is meant, or what is wrong with it. Empty fields mean all. */
+/** What is meant, or what is wrong with it. Empty fields mean all until now: what comes later was not counted, and must not go. */
 export function doomed(metric: string, labels: string, from: string, to: string, nowMs: number): Doomed | string {
   const wanted = labelsOf(labels);
   if (!wanted) return "Labels are names and exact values: host=web1, rack=r2";
   const made: Doomed = { metric, ...(Object.keys(wanted).length ? { labels: wanted } : {}) };
   for (const [name, text, side] of [["start_ms", from, "From"], ["end_ms", to, "To"]] as const) {
-    if (!text.trim()) continue;
+    if (!text.trim() && name === "start_ms") continue;
     const at = instant(text, nowMs, "local");
     if (at === null) return `${side} must be a time, as 30d-ago or 2026/03/01-08:00`;
     made[name] = Math.round(at);

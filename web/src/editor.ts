@@ -11,6 +11,7 @@ import { tags } from "@lezer/highlight";
 import { catalogue, fields } from "./api";
 import { CLAUSES, type Expected, FUNCTIONS, INFLUXQL_HELP, type Word, type WordClass, expected, nextWord, quotedName, quotedValue } from "./influxql";
 import { OPENTSDB_AGGREGATORS, OPENTSDB_PARTS, type OpentsdbExpected, nextOpentsdbWord, opentsdbExpected } from "./opentsdb";
+import { halvesOf, promqlName, storedFields } from "./metric";
 import { PROMQL_HELP, type PromqlExpected, nextPromqlWord, promqlExpected } from "./promql";
 import { type Language, selectorOf } from "./question";
 
@@ -126,13 +127,34 @@ async function offers(wanted: Expected, database: string): Promise<Offer[]> {
   }
 }
 
+/** Underscores of what was typed of a name of PromQL that may stand where a metric has a point. */
+const POINTS_TRIED = 3;
+
+/** What may be looked for in the catalogue to find names of PromQL: there, a field stands behind its measurement with an underscore. */
+function searchesOf(typed: string): string[] {
+  const at = [...typed.matchAll(/_/g)].map(({ index }) => index).slice(-POINTS_TRIED);
+  return [typed, ...at.map((index) => `${typed.slice(0, index)}.${typed.slice(index + 1)}`)];
+}
+
+/** Metrics by the names that PromQL has for them. */
+async function promqlMetrics(database: string, typed: string): Promise<Offer[]> {
+  const found = (await Promise.all(searchesOf(typed).map((search) => described(database, search, asItIs)))).flat();
+  const fieldsOf = storedFields(database);
+  const offers = new Map<string, Offer>();
+  for (const offer of found.slice(0, NAMES_OFFERED)) {
+    const label = selectorOf(promqlName(await halvesOf(offer.label, fieldsOf)));
+    offers.set(label, { ...offer, label });
+  }
+  return [...offers.values()];
+}
+
 /** The same for PromQL. */
 async function promqlOffers({ of, typed: search, metric, label }: PromqlExpected, database: string): Promise<Offer[]> {
   const about: Record<string, string> = metric ? { metric } : {};
   const names = async (what: string, params = {}) =>
     (await catalogue(what, { db: database, search, limit: NAMES_OFFERED, ...about, ...params })).names;
   switch (of) {
-    case "metrics": return [...await described(database, search, selectorOf), ...PROMQL_WORDS];
+    case "metrics": return [...await promqlMetrics(database, search), ...PROMQL_WORDS];
     case "labels": return (await names("labels")).map((name) => ({ label: name, detail: "label" }));
     case "values": return label ? (await names("values", { label })).map((name) => ({ label: JSON.stringify(name), detail: "value" })) : [];
     case "ranges": return RANGES;

@@ -61,12 +61,28 @@ export function lineNotUtf8(bytes: Uint8Array): number {
   return -1;
 }
 
-/** The text of a file that gzip has packed, under its name without the ending. */
-export async function unpacked(file: File, bytesMax = UNPACKED_BYTES_MAX): Promise<File> {
+/** Bytes in which the beginnings of members are looked for at a time. */
+const SCANNED_BYTES = 4 << 20;
+
+/** Where members of a packed file may begin: behind the first, what looks like a beginning may be packed text. */
+async function beginnings(file: File): Promise<number[]> {
+  const found: number[] = [];
+  for (let at = 0; at < file.size; at += SCANNED_BYTES) {
+    // A beginning may lie across two pieces.
+    const bytes = new Uint8Array(await file.slice(at, at + SCANNED_BYTES + 3).arrayBuffer());
+    for (let near = bytes.indexOf(0x1f); near >= 0 && near < SCANNED_BYTES; near = bytes.indexOf(0x1f, near + 1)) {
+      if (bytes[near + 1] === 0x8b && bytes[near + 2] === 8 && ((bytes[near + 3] ?? 0) & 0xe0) === 0) found.push(at + near);
+    }
+  }
+  return found;
+}
+
+/** The bytes of one member, of which the browser reads no more than one; nothing where it is none. */
+async function member(packed: Blob, bytesMax: number): Promise<{ pieces: Uint8Array<ArrayBuffer>[]; bytes: number } | null> {
   const pieces: Uint8Array<ArrayBuffer>[] = [];
   let bytes = 0;
   try {
-    const reader = file.stream().pipeThrough(new DecompressionStream("gzip") as ReadableWritablePair<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>).getReader();
+    const reader = packed.stream().pipeThrough(new DecompressionStream("gzip") as ReadableWritablePair<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>).getReader();
     for (let read = await reader.read(); !read.done; read = await reader.read()) {
       pieces.push(read.value);
       bytes += read.value.length;
@@ -75,8 +91,31 @@ export async function unpacked(file: File, bytesMax = UNPACKED_BYTES_MAX): Promi
       break;
     }
   } catch {
-    throw new Error("This file is packed by gzip, and damaged or cut off: gzip -t says where.");
+    return null;
   }
-  if (bytes > bytesMax) throw new Error(`This file is packed by gzip and unpacks to more than ${bytesMax >> 20} MiB: unpack it with gunzip, and choose what comes of it.`);
+  return { pieces, bytes };
+}
+
+/** Beginnings that are tried as the end of one member: what only looks like one stands once in 128 MiB. */
+const TRIED_MAX = 20;
+
+/** The text of a file that gzip has packed, of one member or several, under its name without the ending. */
+export async function unpacked(file: File, bytesMax = UNPACKED_BYTES_MAX): Promise<File> {
+  const ends = [...(await beginnings(file)).slice(1), file.size];
+  const pieces: Uint8Array<ArrayBuffer>[] = [];
+  let bytes = 0;
+  for (let [at, next] = [0, 0]; at < file.size;) {
+    let found: Awaited<ReturnType<typeof member>> = null;
+    let end = at;
+    for (let tried = 0; !found && tried < TRIED_MAX && next < ends.length; tried += 1, next += 1) {
+      end = ends[next]!;
+      found = await member(file.slice(at, end), bytesMax - bytes);
+    }
+    if (!found) throw new Error("This file is packed by gzip, and damaged or cut off: gzip -t says where.");
+    for (const piece of found.pieces) pieces.push(piece);
+    bytes += found.bytes;
+    if (bytes > bytesMax) throw new Error(`This file is packed by gzip and unpacks to more than ${bytesMax >> 20} MiB: unpack it with gunzip, and choose what comes of it.`);
+    at = end;
+  }
   return new File(pieces, file.name.replace(/\.gz$/i, ""));
 }

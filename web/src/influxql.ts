@@ -91,6 +91,34 @@ export function measurementOf(text: string): string {
   return next?.class === "name" ? bare(next.text) : "";
 }
 
+/** What a statement names: its measurement, and the columns that it selects, without those that functions make. */
+export interface Named {
+  measurement: string;
+  columns: string[];
+}
+
+/** Words that stand where a column might. */
+const NO_COLUMN = new Set(["time", "true", "false"]);
+
+/** What a text of one statement over one measurement names; nothing where it is more than that, or no name at all. */
+export function namedIn(text: string): Named | null {
+  const solid = words(text).filter((word) => word.class !== "blank" && word.class !== "comment");
+  const low = solid.map((word) => word.text.toLowerCase());
+  const from = low.indexOf("from");
+  const measurement = solid[from + 1];
+  if (low[0] !== "select" || from < 1 || low.includes("from", from + 1) || measurement?.class !== "name" || [".", ","].includes(low[from + 2] ?? "")) return null;
+  const columns = solid.slice(1, from).flatMap((word, at, all) => {
+    // What follows AS is made here, and what follows :: is a kind.
+    const before = all[at - 1]?.text.toLowerCase() ?? "";
+    return word.class === "name" && before !== "as" && before !== ":" && !NO_COLUMN.has(word.text.toLowerCase()) ? [bare(word.text)] : [];
+  });
+  return { measurement: bare(measurement.text), columns: [...new Set(columns)] };
+}
+
+/** A text in which another name stands for one. */
+export const renamed = (text: string, name: string, other: string): string =>
+  words(text).map((word) => (word.class === "name" && bare(word.text) === name ? quotedName(other) : word.text)).join("");
+
 export function expected(text: string, cursor: number): Expected {
   const before = words(text.slice(0, cursor));
   const last = before.at(-1);

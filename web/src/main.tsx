@@ -3,8 +3,10 @@
 import { render } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { Refusal, status } from "./api";
+import { database, enter, here, leavesOpen } from "./database";
 import { type Theme, useAsked, useInSight, useTheme } from "./hooks";
 import { isTyped, useKeys } from "./keys";
+import { nearest } from "./nearest";
 import { Dashboards } from "./pages/dashboards";
 import { Explore } from "./pages/explore";
 import { Home } from "./pages/home";
@@ -13,9 +15,12 @@ import { Metrics } from "./pages/metrics";
 import { Monitoring } from "./pages/monitoring";
 import { Operations } from "./pages/operations";
 import { Reports } from "./pages/reports";
+import { DatabaseChoice } from "./parts/database";
+import { KeyHelp } from "./parts/keyhelp";
 import { OpeningCard } from "./parts/opening";
+import { Empty } from "./parts/small";
 import { pause } from "./slices";
-import { type PageName, type Place, place } from "./state";
+import { type PageName, type Place, PAGES as NAMES, place } from "./state";
 import { spanText, timeText } from "./time";
 import "uplot/dist/uPlot.min.css";
 import "./style.css";
@@ -30,9 +35,18 @@ const OPENING_EVERY_MS = 500;
 
 const NEXT: Record<Theme, Theme> = { auto: "dark", dark: "light", light: "auto" };
 
+/** The page that the address leads to, in its database, which the address names from now on. */
+function arrive(): Place {
+  const { params } = place(location.hash);
+  enter(params);
+  if (database() && leavesOpen(params)) history.replaceState(null, "", here(location.hash || "#/home"));
+  return place(location.hash);
+}
+
 function Page() {
-  const [at, setAt] = useState<Place>(() => place(location.hash));
+  const [at, setAt] = useState<Place>(arrive);
   const [theme, setTheme] = useTheme();
+  const [showsKeys, setShowsKeys] = useState(false);
   const [isOpening, setIsOpening] = useState(false);
   const asked = useAsked("host", () => status(), isOpening ? OPENING_EVERY_MS : EVERY_MS);
   // Where somebody must log in, nobody knows them before the store is there.
@@ -40,7 +54,7 @@ function Page() {
   const opening = refused ?? (asked.error ? null : asked.answer?.opening ?? null);
   useEffect(() => setIsOpening(opening !== null), [opening !== null]);
   useEffect(() => {
-    const move = () => setAt(place(location.hash));
+    const move = () => setAt(arrive());
     window.addEventListener("hashchange", move);
     return () => window.removeEventListener("hashchange", move);
   }, []);
@@ -48,6 +62,7 @@ function Page() {
     if (event.ctrlKey || event.metaKey || event.altKey || isTyped(event)) return;
     const page = PAGES[Number(event.key) - 1];
     if (page) location.hash = `#/${page[0]}`;
+    if (event.key === "?") setShowsKeys(!showsKeys);
     if (event.key === "/") {
       event.preventDefault();
       // What is asked, where something is; else the first field.
@@ -76,16 +91,18 @@ function Page() {
           <a href="docs">Documents</a>
         </nav>
         <p class="about">{asked.answer ? `${asked.answer.version} on ${asked.answer.host}` : ""}</p>
+        {!opening && <DatabaseChoice at={at} />}
         <button type="button" class="plain theme" onClick={() => setTheme(NEXT[theme])} aria-label={`Colours: ${theme}`} title={`Colours: ${theme}`}>
           <svg viewBox="0 0 16 16" aria-hidden="true"><circle cx="8" cy="8" r="6" /><path class={theme} d="M8 2a6 6 0 0 1 0 12z" /></svg>
         </button>
       </header>
+      {showsKeys && <KeyHelp pages={PAGES.map(([, title]) => title)} onClose={() => setShowsKeys(false)} />}
       <main id="content" tabIndex={-1}>
         {asked.answer && <Clocks serverMs={asked.answer.now_ms} />}
         {asked.answer && asked.error instanceof Refusal && asked.error.isSilence && (
           <p class="caution" role="status">Nothing comes from the server. What stands here is of {timeText(asked.answer.now_ms, "local").slice(11, 19)}, or older.</p>
         )}
-        {opening ? <OpeningCard opening={opening} /> : <Named at={at} />}
+        {opening ? <OpeningCard opening={opening} /> : <Named key={database()} at={at} />}
       </main>
     </>
   );
@@ -101,10 +118,19 @@ function Clocks({ serverMs }: { serverMs: number }) {
   return <p class="caution" role="status">This browser's clock is {spanText(Math.abs(ahead))} {ahead > 0 ? "ahead of" : "behind"} the server's. Ranges that end now, and ages, are by the browser's: set one of them right.</p>;
 }
 
+/** Where no page is, and which one may have been meant. */
+function Nowhere() {
+  const name = /^#\/?([^?]*)/.exec(location.hash)?.[1] ?? "";
+  const [near = "home"] = nearest(name, NAMES, 1);
+  const title = PAGES.find(([page]) => page === near)?.[1];
+  return <Empty title={`There is no page “${name}”`}><p>Did you mean <a href={`#/${near}`}>{title}</a>?</p></Empty>;
+}
+
 /** The page that the address names. */
 function Named({ at }: { at: Place }) {
   return (
     <>
+      {at.page === "unknown" && <Nowhere />}
       {at.page === "home" && <Home />}
       {at.page === "explore" && <Explore params={at.params} />}
       {at.page === "metrics" && <Metrics params={at.params} />}

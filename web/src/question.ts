@@ -2,6 +2,7 @@
 // text is what counts; a form is read out of it and written back into it.
 
 import type { UnknownName } from "./advice";
+import type { Halves } from "./metric";
 import type { Span } from "./time";
 
 export type Language = "opentsdb" | "influxql" | "promql";
@@ -143,34 +144,22 @@ function influxTests(filters: Filter[]): string {
 export const selectText = (measurement: string, field = "*", filters: Filter[] = []) =>
   `SELECT mean(${field}) FROM ${quoted(measurement)} WHERE time >= $start AND time < $end${influxTests(filters)} GROUP BY time($step), *`;
 
-/** A form's question in InfluxQL. `hasField` knows whether a measurement has a field: only the store does, where a name may be either. */
-export async function influxqlOf(form: Form, hasField: (measurement: string, field: string) => Promise<boolean>): Promise<string> {
-  const at = form.metric.lastIndexOf(".");
-  const [measurement, field] = [form.metric.slice(0, Math.max(0, at)), form.metric.slice(at + 1)];
-  const isField = at > 0 && await hasField(measurement, field).catch(() => false);
-  return isField ? selectText(measurement, quoted(field), form.filters) : selectText(form.metric, "*", form.filters);
-}
+/** A form's question in InfluxQL, about the measurement and the field that its metric is. */
+export const influxqlOf = (form: Form, { measurement, field }: Halves): string =>
+  (field ? selectText(measurement, quoted(field), form.filters) : selectText(measurement, "*", form.filters));
 
-/**
- * A name of the catalogue as PromQL says it, in a selector. There, a field stands behind its measurement with an underscore, and whether the last point
- * of a name divides the two nobody knows here: so both are meant.
- */
-export function selectorOf(metric: string): string {
-  if (/^[a-zA-Z_:][\w:]*$/.test(metric)) return metric;
-  const at = metric.lastIndexOf(".");
-  if (at > 0 && /^[\w.:-]+$/.test(metric)) return `{__name__=~"${metric.slice(0, at).replaceAll(".", "[.]")}[._]${metric.slice(at + 1)}"}`;
-  return `{"${metric.replace(/\\/g, "\\\\").replace(/"/g, '\\"').replace(/\n/g, "\\n")}"}`;
-}
+/** A name as PromQL says it, in a selector. */
+export const selectorOf = (name: string): string => (/^[a-zA-Z_:][\w:]*$/.test(name) ? name : `{${quoted(name)}}`);
 
-/** A form's question in PromQL, as far as that can say it. */
-export function promqlOf(form: Form): string {
+/** A form's question in PromQL, as far as that can say it, about the metric by the name that it has there. */
+export function promqlOf(form: Form, name: string): string {
   const exact = form.filters.filter(({ pattern }) => pattern !== "*");
   const tests = exact.map(({ label, pattern }) => {
     const isPlain = !/[*|]/.test(pattern);
     const regex = pattern.replace(/[.+?^$()[\]\\]/g, "\\\\$&").replace(/\*/g, ".*");
     return `${label}${isPlain ? "=" : "=~"}"${isPlain ? pattern : regex}"`;
   });
-  const plain = selectorOf(form.metric);
+  const plain = selectorOf(name);
   const selector = tests.length ? (plain.endsWith("}") ? `${plain.slice(0, -1)}, ${tests.join(", ")}}` : `${plain}{${tests.join(", ")}}`) : plain;
   const inner = form.rate ? `${form.rate === "counter" ? "rate" : "deriv"}(${selector}[5m])` : selector;
   const splits = form.filters.filter((filter) => filter.splits).map(({ label }) => label);
@@ -185,6 +174,13 @@ export function raw(question: Question): Question {
   }
   const form = question.language === "opentsdb" ? formOf(question.text) : null;
   return form ? { ...question, text: textOf({ ...form, aggregator: "none", window: "", rate: "" }) } : question;
+}
+
+/** Whether its samples are asked as they are stored, and not what is computed of them. */
+export function asksStored({ language, text }: Question): boolean {
+  if (language === "opentsdb") return formOf(text) !== null;
+  if (language === "promql") return raw({ language, text, isForm: false, isHidden: false }).text !== text || /^\s*[\w:]*\s*(\{[^{}]*\})?\s*\[[^\]]*\]\s*$/.test(text);
+  return !/^\s*select\b[^]*?(\(|[-+/%&|^])[^]*?\bfrom\b/i.test(text.replace(/"(\\.|[^"\\])*"|'(\\.|[^'\\])*'/g, "x")) && !/\bfrom\s*\(/i.test(text);
 }
 
 /** Whether the answer is one thing as a share of another, which has no unit: of PromQL's, a quotient by more than a number. */

@@ -1,6 +1,8 @@
 // What Explore shows, as the part of the address behind "#", so that an address shares it. The
 // names are OpenTSDB's: links made for its page, `/#start=…&m=…`, open here.
 
+import { database, here } from "./database";
+import { isForeign, translated } from "./links";
 import { type Language, type Question, about, formOf } from "./question";
 import { type Range, type Zone, isZone } from "./time";
 
@@ -23,7 +25,7 @@ export const unexplored = (): Explored => ({
   isStacked: false, isLogarithmic: false, top: 0, questions: [],
 });
 
-export type PageName = "home" | "explore" | "metrics" | "dashboards" | "monitoring" | "import" | "operations" | "reports";
+export type PageName = "home" | "explore" | "metrics" | "dashboards" | "monitoring" | "import" | "operations" | "reports" | "unknown";
 
 /** What stands before a question of each language. */
 const LETTERS: Record<Language, string> = { opentsdb: "m", influxql: "i", promql: "p" };
@@ -33,7 +35,7 @@ export interface Place {
   params: URLSearchParams;
 }
 
-const PAGES: PageName[] = ["home", "explore", "metrics", "dashboards", "monitoring", "import", "operations", "reports"];
+export const PAGES: PageName[] = ["home", "explore", "metrics", "dashboards", "monitoring", "import", "operations", "reports"];
 
 /** The page that an address leads to. */
 export function place(hash: string): Place {
@@ -43,14 +45,18 @@ export function place(hash: string): Place {
     const params = new URLSearchParams(text);
     return { page: params.has("m") || params.has("start") ? "explore" : "home", params };
   }
-  const [name = "", query = ""] = text.slice(1).split(/\/?\?(.*)/s);
-  return { page: PAGES.find((page) => page === name.replace(/\/$/, "")) ?? "home", params: new URLSearchParams(query) };
+  const [path = "", query = ""] = text.slice(1).split(/\/?\?(.*)/s);
+  const params = new URLSearchParams(query);
+  if (isForeign(params)) return { page: "explore", params: translated(params) };
+  const name = path.replace(/\/$/, "");
+  return { page: name ? PAGES.find((page) => page === name) ?? "unknown" : "home", params };
 }
 
 /** The zone that an address names, the browser's own where none; nothing where the browser does not know it. */
 export function zoneOf(params: URLSearchParams): Zone | null {
   const named = (params.get("zone") ?? params.get("tz") ?? "").trim();
-  const zone = /^(utc|etc\/utc|gmt)$/i.test(named) ? "utc" : named || "local";
+  // A "+" in an address is a blank to who reads it.
+  const zone = /^(utc|etc\/utc|gmt)$/i.test(named) ? "utc" : named.replace(/^(?=\d\d:\d\d$)/, "+") || "local";
   return isZone(zone) ? zone : null;
 }
 
@@ -103,11 +109,15 @@ export function write(explored: Explored): string {
 
 /** The address of Explore with a first question about a metric. */
 export const exploring = (metric: string, counts = false) =>
-  write({ ...unexplored(), questions: [about(metric, counts)] });
+  write({ ...unexplored(), database: database(), questions: [about(metric, counts)] });
 
 /** The address of a metric's own page. */
-export const metricAddress = (metric: string) => `#/metrics?${new URLSearchParams({ metric })}`;
+export const metricAddress = (metric: string) => here(`#/metrics?${new URLSearchParams({ metric })}`);
 
 /** The address of the page about a label, or about one of its values. */
 export const labelAddress = (label: string, value = "") =>
-  `#/metrics?${new URLSearchParams({ label, ...(value ? { value } : {}) })}`;
+  here(`#/metrics?${new URLSearchParams({ label, ...(value ? { value } : {}) })}`);
+
+/** The address of a dashboard, over a range if one is said. */
+export const dashboardAddress = (name: string, range = "") =>
+  here(`#/dashboards?${new URLSearchParams({ name, ...(range ? { range } : {}) })}`);

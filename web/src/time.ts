@@ -26,6 +26,26 @@ export const isZone = (text: string): boolean => text === "local" || text === "u
 /** Zones that the browser can name. */
 export const zones = (): string[] => Intl.supportedValuesOf?.("timeZone") ?? [];
 
+/** The zone that a text means: one by its name, "+02:00", or the first whose name holds the text, as "berlin". */
+export function zoneNamed(text: string): Zone | null {
+  const said = text.trim().toLowerCase().replace(/ /g, "_");
+  if (!said) return null;
+  if (/^(utc|etc\/utc|gmt|z)$/.test(said)) return "utc";
+  const offset = /^(?:utc|gmt)?([+-])(\d{1,2})(?::?(\d{2}))?$/.exec(said);
+  if (offset) {
+    const [, sign, hours = "", minutes = "00"] = offset;
+    const exact = `${sign}${hours.padStart(2, "0")}:${minutes}`;
+    // Older browsers know whole hours only, whose names count the other way round.
+    const named = `Etc/GMT${sign === "+" ? "-" : "+"}${Number(hours)}`;
+    return isZone(exact) ? exact : minutes === "00" && isZone(named) ? named : null;
+  }
+  const all = zones();
+  const city = (name: string) => name.toLowerCase().split("/").at(-1)!;
+  const found = all.find((name) => name.toLowerCase() === said) ?? all.find((name) => city(name) === said)
+    ?? all.find((name) => city(name).startsWith(said)) ?? all.find((name) => name.toLowerCase().includes(said));
+  return found ?? (isZone(text.trim()) ? text.trim() : null);
+}
+
 /** The clock of a zone at an instant, as if it were that of UTC. */
 function wallMs(at: number, zone: Zone): number {
   if (zone === "utc") return at;
@@ -58,11 +78,12 @@ const UNITS: Record<string, number> = {
 
 export const RANGES = ["5m", "15m", "1h", "6h", "24h", "7d", "30d"];
 
-/** "90s" in milliseconds. */
+/** "90s", or "1h30m", in milliseconds. */
 export function durationMs(text: string): number | null {
-  const found = /^(\d+(?:\.\d+)?)(ms|s|m|h|d|w|n|y)$/.exec(text.trim());
-  const unit = found?.[2] && UNITS[found[2]];
-  return found && unit ? Number(found[1]) * unit : null;
+  const said = text.trim();
+  if (!/^(?:\d+(?:\.\d+)?(?:ms|[smhdwny]))+$/.test(said)) return null;
+  const parts = said.matchAll(/(\d+(?:\.\d+)?)(ms|[smhdwny])/g);
+  return [...parts].reduce((sum, [, count, unit]) => sum + Number(count) * UNITS[unit!]!, 0);
 }
 
 /** 90 000 ms as "90s", in the largest unit that divides it. */
@@ -120,18 +141,28 @@ function meant(text: string, nowMs: number, zone: Zone): number | null {
     const number = Number(trimmed);
     return Math.abs(number) < 1e11 ? number * SECOND : number;
   }
-  return date(trimmed, zone);
+  return dateMs(trimmed, zone);
 }
 
-function date(text: string, zone: Zone): number | null {
-  const form = /^(\d{4})[-/](\d{1,2})[-/](\d{1,2})(?:[-T ](\d{1,2}):(\d{2})(?::(\d{2})(?:\.(\d{1,3}))?)?)?(Z)?$/;
-  const found = form.exec(text);
+const DATE = /^(\d{4})[-/](\d{1,2})[-/](\d{1,2})(?:[-T ](\d{1,2}):(\d{2})(?::(\d{2})(?:[.,](\d+))?)?)?\s*(Z|[+-]\d{2}(?::?\d{2})?)?$/i;
+
+/** A date as programs write it, of ISO 8601 or OpenTSDB; one that names no zone is read in this one. There is no 30 February. */
+export function dateMs(text: string, zone: Zone): number | null {
+  const found = DATE.exec(text.trim());
   if (!found) return null;
   const part = (index: number) => Number(found[index] ?? 0);
-  const millis = Number((found[7] ?? "0").padEnd(3, "0"));
-  const wall = Date.UTC(part(1), part(2) - 1, part(3), part(4), part(5), part(6), millis);
-  if (Number.isNaN(wall)) return null;
-  return found[8] ? wall : instantOf(wall, zone);
+  const [year, month, day, hour, minute, second] = [1, 2, 3, 4, 5, 6].map(part) as [number, number, number, number, number, number];
+  const days = new Date(Date.UTC(year, month, 0)).getUTCDate();
+  if (month < 1 || month > 12 || day < 1 || day > days || hour > 24 || minute > 59 || second > 60) return null;
+  const wall = Date.UTC(year, month - 1, day, hour, minute, second, Number((found[7] ?? "").padEnd(3, "0").slice(0, 3)));
+  return found[8] ? wall - offsetMs(found[8]) : instantOf(wall, zone);
+}
+
+/** "+02:00", "+0200" or "+02" in milliseconds; nothing of "Z". */
+function offsetMs(text: string): number {
+  const found = /^([+-])(\d{2}):?(\d{2})?$/.exec(text);
+  const size = Number(found?.[2] ?? 0) * HOUR + Number(found?.[3] ?? 0) * MINUTE;
+  return found?.[1] === "-" ? -size : size;
 }
 
 export interface Span {

@@ -1,5 +1,5 @@
-import { describe, expect, it } from "vitest";
-import { cells, dateMs, lineOf, precisionOf, rowsOf, sheetOf } from "../src/csv";
+import { describe, expect, it, vi } from "vitest";
+import { cells, cellMs, lineOf, precisionOf, rowsOf, sheetOf } from "../src/csv";
 import { seriesOf } from "../src/doomed";
 import { formatOf, influxPrecision, linesOf } from "../src/importing";
 
@@ -16,13 +16,16 @@ describe("files", () => {
   });
 });
 
+// Dates without a zone are of the browser's, also those without a clock.
+vi.stubEnv("TZ", "America/New_York");
+
 describe("dates", () => {
   it.each([
-    ["2026-11-27T10:00:00Z", 1795773600000], ["2026-11-27 10:00:00.5+01:00", 1795770000500], ["2026-11-27", 1795737600000],
-    ["2024-02-29T00:00:00Z", 1709164800000], ["Fri, 27 Nov 2026 10:00:00 GMT", 1795773600000],
-  ])("like %s are those that programs write", (text, ms) => expect(dateMs(text)).toBe(ms));
+    ["2026-11-27T10:00:00Z", 1795773600000], ["2026-11-27 10:00:00.5+01:00", 1795770000500], ["2026-11-27", Date.UTC(2026, 10, 27, 5)],
+    ["2024-02-29T00:00:00Z", 1709164800000], ["Fri, 27 Nov 2026 10:00:00 GMT", 1795773600000], ["Thu, 01 Jan 1970 00:00:00 GMT", 0],
+  ])("like %s are those that programs write", (text, ms) => expect(cellMs(text)).toBe(ms));
   it.each(["web-1", "room 3", "unknown 5", "n/a-7", "2026-02-30T10:00:00Z", "2026-13-01", "12", "may", ""])(
-    "are not %s", (text) => expect(dateMs(text)).toBeNaN());
+    "are not %s", (text) => expect(cellMs(text)).toBeNull());
   it("make a column of times, and names do not", () => {
     const sheet = sheetOf(["host,measured_at,v", "web-1,2026-11-27T10:00:00Z,1", "web-2,2026-11-27T10:00:01Z,2"]);
     expect(sheet?.columns.map(({ role }) => role)).toEqual(["label", "time", "value"]);
@@ -37,9 +40,20 @@ describe("tables", () => {
     const sheet = sheetOf(["when;bed;temp;;note", "2026-03-01T08:00:00Z;north;20,5;1;x", "2026-03-01T08:01:00Z;south;;2;y"]);
     expect(sheet?.separator).toBe(";");
     expect(sheet?.precision).toBe("date");
-    expect(sheet?.columns.map(({ role }) => role)).toEqual(["time", "label", "label", "none", "label"]);
+    expect(sheet?.decimal).toBe(",");
+    expect(sheet?.columns.map(({ role }) => role)).toEqual(["time", "label", "value", "none", "label"]);
     expect(sheetOf(["1,2", "3,4"])).toBeNull();
     expect(sheetOf(["a,b"])).toBeNull();
+  });
+  it("may have a comma before decimals, which is told, and can be said", () => {
+    const rows = ["t;v", "1700000000;1.234,5", "1700000001;-2", "1700000002;7,25"];
+    const sheet = sheetOf(rows)!;
+    expect([sheet.decimal, sheet.columns.map(({ role }) => role)]).toEqual([",", ["time", "value"]]);
+    expect(rows.slice(1).map((row) => lineOf(row, sheet, "m"))).toEqual(["m v=1234.5 1700000000000000000", "m v=-2 1700000001000000000", "m v=7.25 1700000002000000000"]);
+    const points = sheetOf(["t;v", "1700000000;1.5", "1700000001;1.234"])!;
+    expect([points.decimal, lineOf("1700000001;1.234", points, "m")]).toEqual([".", "m v=1.234 1700000001000000000"]);
+    expect(sheetOf(["t,v", '1700000000,"1,234"'])!.decimal).toBe(".");
+    expect(sheetOf(["t,v", '1700000000,"1,234"'], ",")!.columns.map(({ role }) => role)).toEqual(["time", "value"]);
   });
   it("are what most of their cells are: a bad one is for the dry run to name", () => {
     const rows = Array.from({ length: 30 }, (_, at) => `${at === 7 ? "yesterday" : 1700000000 + at},h${at % 3},${at === 8 ? "abc" : at}`);

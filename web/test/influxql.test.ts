@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { expected, measurementOf, quotedName, quotedValue, words } from "../src/influxql";
+import { expected, measurementOf, quotedName, quotedValue, words, namedIn, renamed } from "../src/influxql";
 
 describe("words of InfluxQL", () => {
   it("are told apart, and nothing of the text is lost", () => {
@@ -51,6 +51,15 @@ describe("what may stand at the cursor", () => {
     expect(at("SELECT u FROM cpu WHERE host = 'a|")).toMatchObject({ measurement: "cpu", label: "host" });
     expect(measurementOf("SELECT 1")).toBe("");
   });
+});
+
+describe("names of a statement", () => {
+  it.each([
+    ["SELECT mean(usage) AS u, \"my f\" FROM cpu WHERE x > 1 GROUP BY time($step)", { measurement: "cpu", columns: ["usage", "my f"] }],
+    ["SELECT * FROM \"my cpu\"", { measurement: "my cpu", columns: [] }], ["SELECT a / b FROM m", { measurement: "m", columns: ["a", "b"] }],
+    ["SELECT a FROM db.rp.m", null], ["SELECT a FROM /x/", null], ["SELECT a FROM (SELECT b FROM m)", null], ["SHOW DATABASES", null], ["SELECT a FROM m, n", null],
+  ])("%s", (text, found) => expect(namedIn(text)).toEqual(found));
+  it("give way to others", () => expect(renamed("SELECT mean(usge) FROM cpu WHERE h = 'usge'", "usge", "my usage")).toBe("SELECT mean(\"my usage\") FROM cpu WHERE h = 'usge'"));
 });
 
 describe("names and values are quoted where they must be", () => {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { nextPromqlWord, promqlExpected } from "../src/promql";
+import { halvesOf, promqlName } from "../src/metric";
 import { formOf, promqlOf, raw, selectorOf } from "../src/question";
 
 const classes = (text: string) => {
@@ -33,16 +34,23 @@ describe("words of PromQL", () => {
 
 describe("questions", () => {
   it("of a form are said in PromQL", () => {
-    expect(promqlOf(formOf("sum:$step-avg:rate{dropcounter}:http.requests{host=*}{code=5*}")!))
-      .toBe('sum by (host) (rate({__name__=~"http[._]requests", code=~"5.*"}[5m]))');
-    expect(promqlOf(formOf("none:up{job=a}")!)).toBe('up{job="a"}');
+    expect(promqlOf(formOf("sum:$step-avg:rate{dropcounter}:http.requests{host=*}{code=5*}")!, "http_requests"))
+      .toBe('sum by (host) (rate(http_requests{code=~"5.*"}[5m]))');
+    expect(promqlOf(formOf("sum:a.b{code=5*}")!, "a.b")).toBe('sum by (code) ({"a.b", code=~"5.*"})');
+    expect(promqlOf(formOf("none:up{job=a}")!, "up")).toBe('up{job="a"}');
   });
   it("about samples as they are stored take a range", () => {
     const promql = (text: string) => raw({ language: "promql", text, isForm: false, isHidden: false }).text;
     expect(promql(" up{job=\"a\"} ")).toBe("up{job=\"a\"}[$range]");
     expect(promql("rate(up[5m])")).toBe("rate(up[5m])");
   });
-  it("quote names that are none, and mean fields by either name", () => {
-    expect(["a:b", 'a."b', "a b", "a.b-c.d"].map(selectorOf)).toEqual(["a:b", '{"a.\\"b"}', '{"a b"}', '{__name__=~"a[.]b-c[._]d"}']);
+  it("quote names that are none", () => {
+    expect(["a:b", 'a."b', "a b", "a.b"].map(selectorOf)).toEqual(["a:b", '{"a.\\"b"}', '{"a b"}', '{"a.b"}']);
+  });
+  it("say a field behind its measurement, which only the store knows", async () => {
+    const fieldsOf = async (measurement: string) => (measurement === "cpu" || measurement === "my.app" ? ["usage_user"] : []);
+    const said = (metric: string) => halvesOf(metric, fieldsOf).then(promqlName);
+    expect([await said("cpu.usage_user"), await said("my.app.usage_user"), await said("sys.load"), await said("up"), await said(".usage_user")])
+      .toEqual(["cpu_usage_user", "my.app_usage_user", "sys.load", "up", ".usage_user"]);
   });
 });

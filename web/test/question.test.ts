@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { curl, javascript, link, python } from "../src/code";
-import { about, formOf, influxqlOf, insteadOf, isRate, isShare, raw, textOf } from "../src/question";
+import { halvesOf } from "../src/metric";
+import { about, formOf, influxqlOf, insteadOf, isRate, isShare, raw, textOf, asksStored } from "../src/question";
 
 describe("forms", () => {
   it.each([
@@ -39,12 +40,11 @@ describe("first questions", () => {
 });
 
 describe("a form in InfluxQL", () => {
-  const fields = async (measurement: string, field: string) => measurement === "cpu" && field === "user";
-  const of = (text: string) => influxqlOf(formOf(text)!, fields);
+  const fieldsOf = async (measurement: string) => (measurement === "cpu" ? ["user"] : []);
+  const of = async (text: string) => influxqlOf(formOf(text)!, await halvesOf(formOf(text)!.metric, fieldsOf));
   it("names the measurement and the field that the store has", async () => {
     expect(await of("sum:cpu.user")).toContain('SELECT mean("user") FROM "cpu" WHERE time >= $start AND time < $end GROUP BY');
     expect(await of("sum:net.bytes")).toContain('SELECT mean(*) FROM "net.bytes" WHERE');
-    expect(await influxqlOf(formOf("sum:cpu.user")!, async () => { throw new Error("away"); })).toContain('FROM "cpu.user"');
   });
   it("keeps the labels that are wanted", async () => {
     expect(await of("sum:cpu.user{host=*}{rack=a.1}")).toContain(` AND "rack" = 'a.1' GROUP BY`);
@@ -107,6 +107,12 @@ describe("shares of PromQL", () => {
 });
 
 describe("samples as they are stored", () => {
+  it.each([
+    ["opentsdb", "avg:$step-avg:m", true], ["opentsdb", "sum:1m-avg-zero:m", false], ["promql", "up{a=\"b\"}", true], ["promql", "up[5m]", true], ["promql", "rate(up[5m])", false],
+    ["promql", "up / 2", false], ["influxql", "SELECT a, \"b(c)\" FROM m WHERE x = 1", true], ["influxql", "SELECT mean(a) FROM m", false], ["influxql", "SELECT a / 2 FROM m", false],
+    ["influxql", "SELECT * FROM m", true], ["influxql", "SELECT a FROM (SELECT mean(a) FROM m)", false],
+  ] as const)("are what %s asks by %s: %s", (language, text, expected) => expect(asksStored({ language, text, isForm: false, isHidden: false })).toBe(expected));
+
   it.each([["avg:$step-avg:rate:m{h=*}{d=x}", "none:m{h=*}{d=x}"], ["none:m", "none:m"], ["sum:1m-avg-zero:m", "sum:1m-avg-zero:m"]])("%s", (text, wanted) =>
     expect(raw({ language: "opentsdb", text, isForm: true, isHidden: false }).text).toBe(wanted));
 });

@@ -5,7 +5,7 @@ describe("addresses", () => {
   it("lead to pages", () => {
     expect(place("").page).toBe("home");
     expect(place("#/metrics?metric=a%20b").params.get("metric")).toBe("a b");
-    expect(place("#/nosuch").page).toBe("home");
+    expect([place("#/nosuch").page, place("#/").page, place("#").page]).toEqual(["unknown", "home", "home"]);
     expect(place("#/operations").page).toBe("operations");
     expect(place("#/metrics/").page).toBe("metrics");
     expect(place("#/metrics/?metric=a/?b").params.get("metric")).toBe("a/?b");

@@ -1,18 +1,18 @@
 import { describe, expect, it } from "vitest";
-import { durationMs, durationText, instant, isZone, moved, nanoText, span, spanText, step, tickTexts, timeText, widened, zones } from "../src/time";
+import { durationMs, durationText, instant, isZone, moved, nanoText, span, spanText, step, tickTexts, timeText, widened, zoneNamed, zones } from "../src/time";
 
 const NOW = Date.UTC(2026, 2, 1, 12, 0, 0);
 
 describe("what a person asks for", () => {
   it.each([
     ["now", NOW], ["", NOW], ["1h-ago", NOW - 3_600_000], ["90s-ago", NOW - 90_000], ["1.5d-ago", NOW - 129_600_000],
-    ["now-1h", NOW - 3_600_000], ["now - 90s", NOW - 90_000], ["now() - 2d", NOW - 2 * 86_400_000], ["now+5m", NOW + 300_000], ["now-1M", NOW - 30 * 86_400_000],
+    ["1h30m-ago", NOW - 5_400_000], ["now-1d12h", NOW - 129_600_000], ["2026-03-01 13:30:00+01:30", NOW], ["2026-03-01T04:00-0800", NOW], ["now-1h", NOW - 3_600_000], ["now - 90s", NOW - 90_000], ["now() - 2d", NOW - 2 * 86_400_000], ["now+5m", NOW + 300_000], ["now-1M", NOW - 30 * 86_400_000],
     ["1767225600", 1767225600000], ["1767225600123", 1767225600123], ["0", 0],
     ["2026/03/01", Date.UTC(2026, 2, 1)], ["2026/03/01-08:15", Date.UTC(2026, 2, 1, 8, 15)],
     ["2026-03-01 08:15:30", Date.UTC(2026, 2, 1, 8, 15, 30)], ["2026-03-01T08:15:30.25Z", Date.UTC(2026, 2, 1, 8, 15, 30, 250)],
   ])("%s is an instant", (text, expected) => expect(instant(text, NOW, "utc")).toBe(expected));
 
-  it.each(["yesterday", "1x-ago", "-ago", "2026/03", "1h", "now-", "now-1", "now-x", "now1h", "9000y-ago", "99999999999999999999", "1e300"])("%s is none", (text) => expect(instant(text, NOW, "utc")).toBeNull());
+  it.each(["yesterday", "1x-ago", "-ago", "1h30-ago", "2026/03", "2026-02-30", "2026-03-01 25:00", "1h", "now-", "now-1", "now-x", "now1h", "9000y-ago", "99999999999999999999", "1e300"])("%s is none", (text) => expect(instant(text, NOW, "utc")).toBeNull());
 
   it("has a beginning before its end", () => {
     expect(span({ start: "1h-ago", end: "now" }, NOW, "utc")).toEqual({ start: NOW - 3_600_000, end: NOW });
@@ -57,6 +57,11 @@ describe("zones", () => {
     expect(nanoText("1767225600123456789", vienna)).toBe("2026-01-01 01:00:00.123456789");
     expect(timeText(-1, vienna)).toBe("1970-01-01 00:59:59.999");
     expect(tickTexts([Date.UTC(2026, 2, 1, 23), Date.UTC(2026, 2, 2, 5)], vienna)).toEqual(["03-02", "06:00"]);
+  });
+  it("are found by a part of their names, and by how far they are from UTC", () => {
+    expect(["berlin", "Europe/berlin", "new york", "utc", "GMT", "kath", "nosuch", ""].map(zoneNamed))
+      .toEqual(["Europe/Berlin", "Europe/Berlin", "America/New_York", "utc", "utc", zones().find((name) => /\/Kath?mandu$|\/Katmandu$/.test(name) && name.toLowerCase().includes("kath")) ?? null, null, null]);
+    for (const text of ["+02:00", "+2", "utc+2", "+0200"]) expect(instant("2026-07-01 14:00", NOW, zoneNamed(text)!)).toBe(Date.UTC(2026, 6, 1, 12));
   });
   it("say when a date is", () => {
     expect(instant("2026/03/01-13:00", NOW, vienna)).toBe(NOW);

@@ -312,11 +312,10 @@ const WHAT_IS_THERE: &str = "; see / for what is, or ask at /write and /query (I
                              /api/foliot/v1/query, /metrics or /health";
 
 /// What others have at a path, with all below it, and what there is here.
-const OF_OTHERS: [(&str, &str); 4] = [
+const OF_OTHERS: [(&str, &str); 3] = [
     ("/metrics/job", "push to /api/v1/import/prometheus/metrics/job/NAME"),
     ("/metrics/find", "Graphite's questions are not answered: ask at /prometheus/api/v1/query"),
     ("/render", "Graphite's questions are not answered: ask at /prometheus/api/v1/query"),
-    ("/vmui", "the page is at /"),
 ];
 
 /// The path that may have been meant by one where nothing is, or `otherwise`.

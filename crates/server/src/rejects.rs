@@ -17,6 +17,8 @@ const CHARS_MAX: usize = 200;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Refused {
     pub(crate) time_ns: i64,
+    /// Who sent it, where that is known.
+    pub(crate) address: Option<String>,
     /// Number of the line in what came with it.
     pub(crate) line: u32,
     pub(crate) message: String,
@@ -47,12 +49,13 @@ impl Rejects {
             Some(topic) => shortened(&format!("'{topic}': {}", reject.reason)),
             None => shortened(&reject.reason),
         };
+        let address = senders::peer().map(|address| address.to_string());
         let mut kept = self.0.lock();
         let rows = kept.entry((protocol, reason)).or_default();
         if rows.len() >= ROWS_MAX {
             rows.pop_front();
         }
-        rows.push_back(Refused { time_ns, line: reject.line, message, text });
+        rows.push_back(Refused { time_ns, address, line: reject.line, message, text });
     }
 
     /// All of them with protocol and reason, newest first.

@@ -3,14 +3,15 @@
 import { useState } from "preact/hooks";
 import { type Panel, type Saved, forgetSaved, keepSaved, saved } from "../api";
 import { askAll, drawn } from "../asking";
+import { database, here } from "../database";
 import { useAsked } from "../hooks";
 import { BoardEdit, panelOf } from "../parts/boardedit";
 import { Chart, COLORS } from "../parts/chart";
-import { dashboardAddress, paramsOf, textsOf } from "../parts/saves";
+import { paramsOf, textsOf } from "../parts/saves";
 import { Empty, Failed, Loading } from "../parts/small";
 import { Suggest, named } from "../parts/suggest";
 import { figures } from "../series";
-import { read, write } from "../state";
+import { dashboardAddress, read, write } from "../state";
 import { RANGES, timeText } from "../time";
 import { format } from "../units";
 
@@ -62,7 +63,7 @@ function All({ all, onChange }: { all: Saved[]; onChange: () => void }) {
       <section class="card">
         <h2>Saved questions</h2>
         {!queries.length && <p class="note">None yet: in Explore, Saved → “as a query”.</p>}
-        <ul class="list">{queries.map((one) => <Entry key={one.name} one={one} href={one.address ?? ""} detail={textsOf(one.address ?? "")} onChange={onChange} />)}</ul>
+        <ul class="list">{queries.map((one) => <Entry key={one.name} one={one} href={here(one.address ?? "")} detail={textsOf(one.address ?? "")} onChange={onChange} />)}</ul>
       </section>
     </div>
   );
@@ -138,7 +139,7 @@ function Board({ board, taken, params, onChange }: { board: Saved; taken: string
     if (name !== board.name) location.hash = name ? dashboardAddress(name) : "#/dashboards";
     onChange();
   };
-  const address = (name: string) => `#/dashboards?${new URLSearchParams({ name: board.name, ...(name ? { range: name } : {}) })}`;
+  const address = (name: string) => dashboardAddress(board.name, name);
   return (
     <>
       <div class="head board-head">
@@ -165,7 +166,9 @@ interface PanelProps {
 }
 
 function PanelCard({ panel, range }: PanelProps) {
-  const own = read(paramsOf(panel.address));
+  const saved = read(paramsOf(panel.address));
+  // A panel that names no database is about that of its dashboard.
+  const own = { ...saved, database: saved.database || database() };
   const explored = range ? { ...own, range: { start: `${range}-ago`, end: "now" } } : own;
   const isMoving = explored.range.end === "now";
   const asked = useAsked(`${panel.address} ${range}`, (signal) => askAll({ ...explored, view: "graph" }, signal, STEPS), isMoving ? EVERY_MS : 0);

@@ -1,12 +1,13 @@
 // Explore: several questions, each in its language, over one range.
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { type Note, Refusal, annotations, catalogue, databases } from "../api";
+import { type Note, Refusal, annotations } from "../api";
 import { type Outcomes, STEPS_MAX, asBody, askAll, drawn, isAsked } from "../asking";
 import { useAsked } from "../hooks";
 import { Chart, LINES_MAX } from "../parts/chart";
 import { Explain } from "../parts/explain";
 import { Legend } from "../parts/legend";
+import { Nearest, NearestOfNothing, OtherDoor } from "../parts/nearest";
 import { Row } from "../parts/row";
 import { Menu } from "../parts/menu";
 import { Notes } from "../parts/notes";
@@ -14,21 +15,17 @@ import { Samples } from "../parts/samples";
 import { SaveMenu } from "../parts/saves";
 import { Copy, Empty, Failed, Loading, save } from "../parts/small";
 import { Toolbar, ViewBar } from "../parts/toolbar";
-import { unknownName } from "../advice";
 import { curl, javascript, link, python } from "../code";
 import { type Walk, forget, keep, kept, walked } from "../history";
 import { useKeys } from "../keys";
-import { type Body, type Question, emptyForm, formOf, insteadOf, textOf } from "../question";
+import { type Body, type Question, asksStored, emptyForm, textOf } from "../question";
 import { csv, json } from "../series";
 import { type Explored, place, read, write, zoneOf } from "../state";
 import { durationText, span, step, timeText } from "../time";
 import { format } from "../units";
 
-/** Names that are offered for one that is none. */
-const NEAREST_MAX = 6;
-
 /** Questions whose fields are on the page at first, and that come at a time. All are asked. */
-const ROWS_FIRST = 20;
+const ROWS_FIRST = 10;
 const ROWS_MORE = 20;
 
 /** Always the same, so that a graph without notes is not drawn anew for them. */
@@ -49,7 +46,6 @@ export function Explore({ params }: { params: URLSearchParams }) {
   };
   const key = JSON.stringify([explored.questions, explored.range, explored.database, explored.zone, explored.view === "samples"]);
   const asked = useAsked(key, (signal) => askAll(explored, signal), explored.refresh * 1000);
-  const bases = useAsked("databases", databases);
   const setQuestion = (at: number, question: Question | null) => set({
     questions: explored.questions.flatMap((other, index) => (index !== at ? [other] : question ? [question] : [])),
   });
@@ -79,7 +75,7 @@ export function Explore({ params }: { params: URLSearchParams }) {
   };
   return (
     <div class="explore">
-      <Toolbar explored={explored} names={bases.answer?.databases.map(({ name }) => name) ?? []} set={set} isLoading={asked.isLoading} onRun={asked.again} onStop={asked.stop} />
+      <Toolbar explored={explored} set={set} isLoading={asked.isLoading} onRun={asked.again} onStop={asked.stop} />
       {zoneOf(params) === null && <p class="caution" role="status">The address names the zone “{params.get("zone") ?? params.get("tz")}”, which this browser does not know. Times are in its own.</p>}
       <div class="rows">
         {explored.questions.slice(0, rows).map((question, index) => {
@@ -91,9 +87,11 @@ export function Explore({ params }: { params: URLSearchParams }) {
                 onChange={(next) => setQuestion(index, next)} onRemove={() => setQuestion(index, null)} onRun={asked.again}
               />
               {failed?.question.text === question.text && failed.answer?.notes.map((note) => <p class="hint" key={note}>{note}</p>)}
+              {failed?.question.text === question.text && failed.answer?.series.length === 0 && <NearestOfNothing question={question} database={explored.database} onChoose={(next) => setQuestion(index, next)} />}
               {failed?.error && failed.question.text === question.text && (
                 <>
                   <Failed error={failed.error} text={question.text} {...(failed.error instanceof Refusal && failed.error.mayPass ? { again: asked.again } : {})} />
+                  <OtherDoor question={question} database={explored.database} />
                   <Nearest question={question} error={failed.error} database={explored.database} onChoose={(next) => setQuestion(index, next)} />
                 </>
               )}
@@ -153,31 +151,6 @@ function Asked({ onChoose }: { onChoose: () => void }) {
   );
 }
 
-interface NearestProps {
-  question: Question;
-  error: Error;
-  database: string;
-  onChoose: (question: Question) => void;
-}
-
-/** Names that one which is none may have meant. */
-function Nearest({ question, error, database, onChoose }: NearestProps) {
-  const form = question.language === "opentsdb" ? formOf(question.text) : null;
-  const unknown = unknownName(error);
-  const instead = form && unknown ? insteadOf(form, unknown) : null;
-  const asked = useAsked(`${database} ${question.text} ${error.message}`, async (signal) => (
-    instead ? (await catalogue(instead.of, { db: database, limit: NEAREST_MAX, ...instead.about }, signal)).names : []
-  ));
-  const names = (asked.answer ?? []).filter((name) => instead?.isPossible(name));
-  if (!instead || !names.length) return null;
-  return (
-    <p class="bar nearest">
-      {instead.said}
-      {names.map((name) => <button key={name} type="button" class="plain" onClick={() => onChoose({ ...question, text: textOf(instead.form(name)) })}>{name}</button>)}
-    </p>
-  );
-}
-
 interface ResultProps {
   found: Outcomes;
   explored: Explored;
@@ -198,6 +171,9 @@ function Result({ found, explored, set, onRun }: ResultProps) {
   if (!answered.length) return null;
   const samples = answered.reduce((sum, { answer }) => sum + (answer?.figures.samples ?? 0), 0);
   const read = answered.reduce((sum, { answer }) => sum + (answer?.figures.samples_read ?? 0), 0);
+  // What computes is asked as it stands: that is not what is stored.
+  const computed = answered.filter(({ question }) => !asksStored(question)).length;
+  const asStored = !computed ? "as they are stored" : computed === answered.length ? "as they are computed; a metric alone shows what is stored" : `those of ${computed} as they are computed, the others as they are stored`;
   const toggle = (name: string, isAlone: boolean) => setHidden((before) => {
     if (isAlone) {
       const others = lines.map((line) => line.title).filter((other) => other !== name);
@@ -212,7 +188,7 @@ function Result({ found, explored, set, onRun }: ResultProps) {
       <div class="result-head">
         <p class="note">
           {all.length < count ? `The ${all.length} greatest of ${count} series by their means` : `${count} series`}, {format(samples)} samples from {format(read)} read,
-          in {Math.round(found.tookMs)} ms; {explored.view === "samples" ? "as they are stored" : `steps of ${durationText(found.stepMs)}`}
+          in {Math.round(found.tookMs)} ms; {explored.view === "samples" ? asStored : `steps of ${durationText(found.stepMs)}`}
           {explored.view === "graph" && all.length > LINES_MAX && `; the first ${LINES_MAX} are drawn`}
         </p>
         <ViewBar explored={explored} set={set} />

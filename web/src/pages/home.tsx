@@ -3,10 +3,11 @@
 import { useRef, useState } from "preact/hooks";
 import { Refusal, type Status, catalogue, query, status } from "../api";
 import { CLIENTS } from "../clients";
+import { database } from "../database";
 import { useAsked, useHidesOwn } from "../hooks";
 import { Chart, type Line } from "../parts/chart";
 import { Machine } from "../parts/machine";
-import { HideOwn, OWN } from "../parts/own";
+import { HideOwn, isOwn } from "../parts/own";
 import { Copy, Failed, Loading, Meter, Tile } from "../parts/small";
 import { about, bodyOf, isRate } from "../question";
 import { numbers, sharedLabels, title } from "../series";
@@ -24,7 +25,7 @@ const SHOWN_LEAST_MS = 60_000;
 const NEWEST_LISTED = 12;
 
 /** What the server and the collector measure of themselves. */
-const isOwn = (metric: string) => /^(foliot|process|proc|iostat|df|net)\./.test(metric);
+const isOfServer = (metric: string) => isOwn(metric) || /^(process|proc|iostat|df|net)\./.test(metric);
 
 /** Whether somebody may be here who may not see how the server fares. */
 const isForOperators = (error: Error) => error instanceof Refusal && error.status === 403;
@@ -36,8 +37,8 @@ export function Home() {
   const rates = useRates(asked.answer);
   const now = asked.answer;
   const names = newest.answer?.names ?? [];
-  const foreign = names.filter((name) => !isOwn(name));
-  const listed = hidesOwn ? names.filter((name) => !name.startsWith(OWN)) : names;
+  const foreign = names.filter((name) => !isOfServer(name));
+  const listed = hidesOwn ? names.filter((name) => !isOwn(name)) : names;
   // Who has nothing yet, but for what this machine measures of itself, is shown how to begin.
   const isNew = useRef<boolean | null>(null);
   if (isNew.current === null && newest.answer) isNew.current = foreign.length === 0;
@@ -48,7 +49,7 @@ export function Home() {
         : <Failed error={asked.error} again={asked.again} />)}
       {!now && asked.isLoading && <Loading what="Asking the server…" />}
       {now && <Tiles now={now} rate={rates.total} />}
-      {isNew.current && <First names={foreign} />}
+      {isNew.current && <First names={foreign} own={database() || now?.database || "default"} />}
       <div class={now ? "pair" : ""}>
         {now && (
           <section class="card">
@@ -116,10 +117,12 @@ function useRates(now: Status | null): { lines: Line[]; total: number | null; sp
 }
 
 /** The first point: how to send it, and what became of it. */
-function First({ names }: { names: string[] }) {
+function First({ names, own }: { names: string[]; own: string }) {
   const [chosen, setChosen] = useState(CLIENTS[0]?.name ?? "");
-  const client = CLIENTS.find(({ name }) => name === chosen);
-  const text = client?.text(location.origin, location.hostname, location.port || "4242") ?? "";
+  // Lines without HTTP name no database, and go to the server's own.
+  const clients = CLIENTS.filter(({ isBare }) => !isBare || !database());
+  const client = clients.find(({ name }) => name === chosen) ?? clients[0];
+  const text = client?.text({ origin: location.origin, host: location.hostname, port: location.port || "4242", database: own }) ?? "";
   const metric = names[0];
   return (
     <section class="card first">
@@ -130,7 +133,7 @@ function First({ names }: { names: string[] }) {
           <>
             <p>Foliot listens. Paste one of these into a terminal on this machine; the graph appears by itself.</p>
             <div class="segments" role="group" aria-label="Client">
-              {CLIENTS.map(({ name }) => <button key={name} type="button" aria-pressed={name === chosen} onClick={() => setChosen(name)}>{name}</button>)}
+              {clients.map(({ name }) => <button key={name} type="button" aria-pressed={name === client?.name} onClick={() => setChosen(name)}>{name}</button>)}
             </div>
             <pre class="command">{text}</pre>
             <p class="bar"><Copy text={() => text}>Copy</Copy><span class="waiting" role="status"><span aria-hidden="true" />Waiting for data…</span></p>
@@ -144,7 +147,7 @@ function Arrived({ metric }: { metric: string }) {
   const question = about(metric);
   const asked = useAsked(metric, async (signal) => {
     const span = { start: Date.now() - KEPT_MS, end: Date.now() };
-    return { span, series: (await query("", bodyOf(question, span, 1000), signal)).series };
+    return { span, series: (await query(database(), bodyOf(question, span, 1000), signal)).series };
   }, 1000);
   const shown = asked.answer;
   const shared = sharedLabels(shown?.series ?? []);

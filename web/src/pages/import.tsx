@@ -2,6 +2,7 @@
 
 import { useRef, useState } from "preact/hooks";
 import { type Column, type Role, type Sheet, sheetOf } from "../csv";
+import { database } from "../database";
 import { FORMATS, type Format, LOOKED_AT_BYTES, type Plan, type Progress, bringFile, formatOf, influxPrecision } from "../importing";
 import { faultOf, isGzip, unpacked } from "../encoding";
 import { Failed, Loading } from "../parts/small";
@@ -40,7 +41,7 @@ async function look(given: File): Promise<Chosen> {
   const found = formatOf(lines);
   if (!found) throw new Error("This is neither CSV with a header, nor Influx lines, OpenTSDB lines or Prometheus text. foliot import on the command line knows dumps of OpenTSDB, TickTock and InfluxDB.");
   const measurement = file.name.replace(/\.[^.]*$/, "").replace(/[^\w.-]+/g, "_") || "imported";
-  const plan: Plan = { format: found, precision: influxPrecision(lines), sheet: found === "csv" ? sheetOf(lines) : null, measurement, database: "" };
+  const plan: Plan = { format: found, precision: influxPrecision(lines), sheet: found === "csv" ? sheetOf(lines) : null, measurement, database: database() };
   return { file, lines, plan };
 }
 
@@ -104,7 +105,7 @@ export function Import() {
       >
         <input ref={field} type="file" class="unseen" aria-label="File to import" tabIndex={-1} onChange={(event) => choose(event.currentTarget.files?.[0])} />
         {chosen
-          ? <p class="bar"><b>{chosen.file.name}</b><span class="note">{format(chosen.file.size, "bytes")}</span><span class="grow" /><button type="button" onClick={() => field.current?.click()}>Another file</button></p>
+          ? <p class="bar"><b>{chosen.file.name}</b><span class="note">{format(chosen.file.size, "bytes")}{database() && `, into the database ${database()}`}</span><span class="grow" /><button type="button" onClick={() => field.current?.click()}>Another file</button></p>
           : (
             <div class="empty">
               <svg viewBox="0 0 48 24" aria-hidden="true"><path d="M24 3v13M18 10l6 6 6-6M4 15v6h40v-6" /></svg>
@@ -124,7 +125,7 @@ export function Import() {
             </select>
           </div>
           {chosen.plan.format === "csv" && chosen.plan.sheet && (
-            <SheetForm sheet={chosen.plan.sheet} measurement={chosen.plan.measurement} lines={chosen.lines} onSheet={(sheet) => set({ sheet })} onMeasurement={(measurement) => set({ measurement })} />
+            <SheetForm sheet={chosen.plan.sheet} measurement={chosen.plan.measurement} lines={chosen.lines} onSheet={(sheet) => set({ sheet })} onDecimal={(decimal) => set({ sheet: sheetOf(chosen.lines, decimal) })} onMeasurement={(measurement) => set({ measurement })} />
           )}
           {chosen.plan.format === "influx" && (
             <label class="check">Times are in&nbsp;
@@ -139,7 +140,7 @@ export function Import() {
             <button type="button" class={isTried ? "main" : ""} disabled={!isTried || isBusy || !run?.progress?.rows} onClick={() => start(false)}>
               {isTried && run?.progress ? `Import ${format(run.progress.rows)} good lines` : "Import"}
             </button>
-            {lacks.length > 0 && <span class="quiet">No column is a {lacks.join(", and none a ")}: choose {lacks.length > 1 ? "them" : "it"} above.{lacks.includes("value") && " Numbers have a point before their decimals, and no other mark."}</span>}
+            {lacks.length > 0 && <span class="quiet">No column is a {lacks.join(", and none a ")}: choose {lacks.length > 1 ? "them" : "it"} above.{lacks.includes("value") && " Is there another mark before decimals than is chosen?"}</span>}
             {!lacks.length && !isTried && !isBusy && !run && <span class="note">A dry run reads all of it, says what is wrong by line, and stores nothing.</span>}
             {isBusy && <button type="button" onClick={() => run.abort.abort()}>Cancel</button>}
           </p>
@@ -156,10 +157,12 @@ interface SheetProps {
   measurement: string;
   lines: string[];
   onSheet: (sheet: Sheet) => void;
+  /** With another decimal mark, other columns may be numbers. */
+  onDecimal: (decimal: Sheet["decimal"]) => void;
   onMeasurement: (measurement: string) => void;
 }
 
-function SheetForm({ sheet, measurement, lines, onSheet, onMeasurement }: SheetProps) {
+function SheetForm({ sheet, measurement, lines, onSheet, onDecimal, onMeasurement }: SheetProps) {
   const rows = lines.slice(1, 5).filter(Boolean).map((line) => line.split(sheet.separator));
   const setRole = (at: number, role: Role) => onSheet({
     ...sheet,
@@ -171,6 +174,11 @@ function SheetForm({ sheet, measurement, lines, onSheet, onMeasurement }: SheetP
     <>
       <div class="bar">
         <label class="check">Measurement&nbsp;<input type="text" value={measurement} onInput={(event) => onMeasurement(event.currentTarget.value)} /></label>
+        <label class="check">Decimals stand behind a&nbsp;
+          <select value={sheet.decimal} onChange={(event) => onDecimal(event.currentTarget.value as Sheet["decimal"])}>
+            <option value=".">point, 1.5</option><option value=",">comma, 1,5</option>
+          </select>
+        </label>
         {isTimed && (
           <label class="check">Times are&nbsp;
             <select value={sheet.precision} onChange={(event) => onSheet({ ...sheet, precision: event.currentTarget.value as Sheet["precision"] })}>

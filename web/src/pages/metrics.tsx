@@ -2,8 +2,9 @@
 
 import { useState } from "preact/hooks";
 import { type Facts, type Help, cardinality, catalogue, facts, query } from "../api";
+import { database } from "../database";
 import { useAsked, useHidesOwn } from "../hooks";
-import { HideOwn, OWN } from "../parts/own";
+import { HideOwn, WITHOUT_OWN } from "../parts/own";
 import { Chart } from "../parts/chart";
 import { Delete } from "../parts/delete";
 import { Labelled } from "../parts/labelled";
@@ -25,7 +26,7 @@ export function Metrics({ params }: { params: URLSearchParams }) {
   const [search, setSearch] = useState("");
   const [hidesOwn, setHidesOwn] = useHidesOwn();
   // Who looks for them sees them.
-  const without = hidesOwn && !search.toLowerCase().includes(OWN.slice(0, -1)) ? OWN : "";
+  const without = hidesOwn && !search.toLowerCase().includes("foliot") ? WITHOUT_OWN : "";
   const asked = useAsked(`metrics ${search} ${without}`, (signal) => catalogue("metrics", { search, without, limit: NAMES_LISTED }, signal));
   const found = asked.answer;
   return (
@@ -129,12 +130,12 @@ function Largest() {
 async function panel(metric: string, signal: AbortSignal) {
   const span = { start: Date.now() - HOUR_MS, end: Date.now() };
   const stepMs = step(HOUR_MS, 240);
-  const ask = (counts: boolean) => query("", bodyOf(about(metric, counts), span, stepMs), signal);
+  const ask = (counts: boolean) => query(database(), bodyOf(about(metric, counts), span, stepMs), signal);
   if (!isPlainName(metric)) return { span, counts: false, series: (await ask(false)).series };
   // The samples as they are tell a counter from a gauge: their last quarter of an hour is enough, where there are some.
   const stored = async (start: number) => {
     const body = { ...bodyOf(about(metric), { start, end: span.end }, stepMs), text: `none:${metric}` };
-    return (await query("", body, signal).catch(() => null))?.series ?? [];
+    return (await query(database(), body, signal).catch(() => null))?.series ?? [];
   };
   const recent = await stored(span.end - HOUR_MS / 4);
   const counts = isCounter((recent.length ? recent : await stored(span.start)).slice(0, 20));

@@ -124,6 +124,7 @@ function Comparison({ before, after }: { before: Report; after: Report }) {
                       <td key={column} class="number">
                         {cell.before === cell.after ? cell.after : <>{cell.before} → {cell.after}</>}
                         {cell.ratio !== null && Math.abs(cell.ratio - 1) > NOTED && <b class={cell.ratio > 1 ? "more" : "less"}> ×{cell.ratio.toPrecision(3).replace(/\.?0+$/, "")}</b>}
+                        {cell.ratio !== null && <Ratio of={cell.ratio} />}
                       </td>
                     ))}
                   </tr>
@@ -134,6 +135,21 @@ function Comparison({ before, after }: { before: Report; after: Report }) {
         </section>
       ))}
     </>
+  );
+}
+
+/** A ratio of more than so many fills its bar. */
+const RATIO_MAX = 4;
+
+/** How the second is to the first, as a bar from the middle: to the right where it is more, each half a factor of four. */
+function Ratio({ of }: { of: number }) {
+  const share = Math.max(-1, Math.min(1, Math.log(Math.max(of, 1e-9)) / Math.log(RATIO_MAX)));
+  return (
+    <svg class="ratio" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">
+      <rect class="base" width="100" height="8" />
+      <rect class={share < 0 ? "less" : "more"} x={share < 0 ? 50 + 50 * share : 50} width={Math.max(0.6, 50 * Math.abs(share))} height="8" />
+      <path d="M50 0V8" />
+    </svg>
   );
 }
 

@@ -2,8 +2,10 @@
 
 import { useRef, useState } from "preact/hooks";
 import { type Doomed, type Taken, take } from "../api";
+import { database } from "../database";
 import { doomed } from "../doomed";
 import { useLong } from "../hooks";
+import { timeText } from "../time";
 import { format } from "../units";
 import { Failed } from "./small";
 
@@ -45,14 +47,15 @@ export function Delete({ metric, onDone }: { metric: string; onDone: () => void 
   const count = () => guarded(async (signal) => {
     const wanted = doomed(metric, labels, from, to, Date.now());
     if (typeof wanted === "string") throw new Error(wanted);
-    const taken = await take("", wanted, true, signal);
+    const taken = await take(database(), wanted, true, signal);
     setSaid(taken.samples ? "" : "There is nothing of that to delete.");
     setPreview(taken.samples ? { doomed: wanted, taken } : null);
   });
-  const go = ({ doomed: wanted }: Preview) => guarded(async (signal) => {
-    const taken = await take("", wanted, false, signal);
+  const go = ({ doomed: wanted, taken: counted }: Preview) => guarded(async (signal) => {
+    const taken = await take(database(), wanted, false, signal);
     setPreview(null);
-    setSaid(`${format(taken.samples)} samples of ${format(taken.series)} series are deleted; the audit log says so.`);
+    const differs = taken.samples !== counted.samples;
+    setSaid(`${format(taken.samples)} samples of ${format(taken.series)} series are deleted${differs ? `; ${format(counted.samples)} of ${format(counted.series)} had been counted, before others came or went` : ""}. The audit log says so.`);
     onDone();
   });
   return (
@@ -61,7 +64,7 @@ export function Delete({ metric, onDone }: { metric: string; onDone: () => void 
       <form onSubmit={(event) => { event.preventDefault(); count(); }}>
         <label>Labels, all if empty<input type="text" placeholder="host=web1" value={labels} onInput={typing(setLabels)} /></label>
         <label>From, the first if empty<input type="text" placeholder="30d-ago" value={from} onInput={typing(setFrom)} /></label>
-        <label>To, the last if empty<input type="text" placeholder="7d-ago" value={to} onInput={typing(setTo)} /></label>
+        <label>To, now if empty<input type="text" placeholder="7d-ago" value={to} onInput={typing(setTo)} /></label>
         <button type="submit" disabled={isBusy}>Count what would go</button>
         {preview && (
           <button type="button" class="danger" disabled={isBusy} onClick={() => go(preview)}>
@@ -72,7 +75,7 @@ export function Delete({ metric, onDone }: { metric: string; onDone: () => void 
       </form>
       {isLong && <progress aria-label="It goes on" />}
       {error && <Failed error={error} />}
-      <p class="note" role="status">{said || (preview ? "This cannot be undone." : "Nothing goes before it is counted.")}</p>
+      <p class="note" role="status">{said || (preview ? `${preview.doomed.start_ms === undefined ? "From the first" : `From ${timeText(preview.doomed.start_ms, "local")}`} to ${timeText(preview.doomed.end_ms!, "local")}. This cannot be undone.` : "Nothing goes before it is counted.")}</p>
     </section>
   );
 }

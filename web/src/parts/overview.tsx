@@ -107,11 +107,11 @@ function Refused({ now }: { now: Status }) {
           <p class="note">The newest five of each protocol and reason; of rows that came together, the first.</p>
           <div class="scroll" tabIndex={0} role="region" aria-label="Rows that were refused">
             <table>
-              <thead><tr><th scope="col">When</th><th scope="col">Protocol</th><th scope="col">Reason</th><th scope="col">What is wrong, and the line</th></tr></thead>
+              <thead><tr><th scope="col">When</th><th scope="col">Protocol</th><th scope="col">From</th><th scope="col">Reason</th><th scope="col">What is wrong, and the line</th></tr></thead>
               <tbody>
-                {now.rejects.map(({ at_ms, protocol, reason, line, message, text }, index) => (
+                {now.rejects.map(({ at_ms, protocol, address, reason, line, message, text }, index) => (
                   <tr key={index}>
-                    <td class="nowrap">{timeText(at_ms, "local").slice(11, 19)}</td><td>{protocol}</td><td>{reason}</td>
+                    <td class="nowrap">{timeText(at_ms, "local").slice(11, 19)}</td><td>{protocol}</td><td>{address ?? <span class="note">not known</span>}</td><td>{reason}</td>
                     <td>{message}{text && <div class="code bad-line"><span class="note">{line}</span> {text}</div>}</td>
                   </tr>
                 ))}

@@ -2,8 +2,10 @@
 
 import { useState } from "preact/hooks";
 import { type Tried, retention, tryRetention } from "../api";
+import { database } from "../database";
 import { useAsked } from "../hooks";
 import { seriesOf } from "../doomed";
+import { halvesOf, storedFields } from "../metric";
 import { timeText } from "../time";
 import { format } from "../units";
 import { Failed, Loading } from "./small";
@@ -46,13 +48,16 @@ export function Retention() {
 function Tester({ rules }: { rules: string }) {
   const [series, setSeries] = useState("");
   const [others, setOthers] = useState<string | null>(null);
-  const [tried, setTried] = useState<Tried | null>(null);
+  const [tried, setTried] = useState<(Tried & { measurement: string }) | null>(null);
   const [error, setError] = useState<Error | null>(null);
   const test = async () => {
     try {
-      const about = seriesOf(series);
-      if (!about) throw new Error("A series is a measurement with labels, as cpu{host=web1, env=dev} or cpu,host=web1,env=dev");
-      setTried(await tryRetention("", { ...about, ...(others === null || others === rules ? {} : { rules: others }) }));
+      const said = seriesOf(series);
+      if (!said) throw new Error("A series is a measurement with labels, as cpu{host=web1, env=dev} or cpu,host=web1,env=dev; or a metric alone");
+      // Rules are about measurements, and a metric may be a field of one.
+      const { measurement } = await halvesOf(said.measurement, storedFields(database()));
+      const about = { ...said, measurement };
+      setTried({ ...await tryRetention(database(), { ...about, ...(others === null || others === rules ? {} : { rules: others }) }), measurement });
       setError(null);
     } catch (failed) {
       setTried(null);
@@ -64,13 +69,14 @@ function Tester({ rules }: { rules: string }) {
       <h2>Try a rule</h2>
       <p class="note">Nothing changes: it tells by which rule a series is kept, and what of it would go.</p>
       <form onSubmit={(event) => { event.preventDefault(); test(); }}>
-        <label>Series<input type="text" class="code" placeholder="cpu,host=web1,env=dev" value={series} onInput={(event) => setSeries(event.currentTarget.value)} /></label>
+        <label>Series or metric<input type="text" class="code" placeholder="cpu,host=web1,env=dev" value={series} onInput={(event) => setSeries(event.currentTarget.value)} /></label>
         <label>Rules<input type="text" class="code" placeholder="none" value={others ?? rules} onInput={(event) => setOthers(event.currentTarget.value)} /></label>
         <button type="submit" class="main">Try</button>
       </form>
       {error && <Failed error={error} />}
       {tried && (
         <dl class="facts">
+          <dt>Measurement</dt><dd>{tried.measurement}</dd>
           <dt>Kept for</dt><dd><b>{tried.keeps}</b></dd>
           <dt>By</dt><dd>{tried.rule === null ? "the policy of its database: no rule fits" : <>rule {tried.number}, <code>{tried.rule}</code></>}</dd>
           <dt>Stored</dt><dd>{format(tried.samples)} samples of {format(tried.series)} series, {format(tried.bytes, "bytes")}</dd>

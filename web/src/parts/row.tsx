@@ -1,7 +1,7 @@
 // One question of Explore: as a form, or as text in its language.
 
 import { useState } from "preact/hooks";
-import { fields } from "../api";
+import { halvesOf, promqlName, storedFields } from "../metric";
 import {
   AGGREGATORS, FOLDS, type Filter, type Form, type Question, emptyForm, formOf, influxqlOf, promqlOf, textOf,
 } from "../question";
@@ -21,15 +21,12 @@ interface Props {
 export function Row({ question, database, index, canRemove, onChange, onRemove, onRun }: Props) {
   const form = question.language === "opentsdb" ? formOf(question.text) : null;
   const mode = question.language !== "opentsdb" ? question.language : question.isForm && form ? "form" : "text";
-  const hasField = async (measurement: string, name: string) => (
-    (await fields(measurement, { db: database })).fields.some((field) => field.name === name)
-  );
   const choose = async (next: string) => {
     if (next === "influxql") {
-      const text = form?.metric ? await influxqlOf(form, hasField) : "SELECT mean(*) FROM \"…\" WHERE time >= $start AND time < $end GROUP BY time($step)";
+      const text = form?.metric ? influxqlOf(form, await halvesOf(form.metric, storedFields(database))) : "SELECT mean(*) FROM \"…\" WHERE time >= $start AND time < $end GROUP BY time($step)";
       onChange({ ...question, language: "influxql", isForm: false, text });
     } else if (next === "promql") {
-      onChange({ ...question, language: "promql", isForm: false, text: form?.metric ? promqlOf(form) : "" });
+      onChange({ ...question, language: "promql", isForm: false, text: form?.metric ? promqlOf(form, promqlName(await halvesOf(form.metric, storedFields(database)))) : "" });
     } else {
       const text = question.language === "opentsdb" ? question.text : textOf(emptyForm());
       onChange({ ...question, language: "opentsdb", isForm: next === "form", text });

@@ -3,7 +3,8 @@
 import { useState } from "preact/hooks";
 import { type Saved, keepSaved, saved } from "../api";
 import { useAsked } from "../hooks";
-import { read } from "../state";
+import { here } from "../database";
+import { dashboardAddress, read } from "../state";
 import { Menu } from "./menu";
 import { Failed } from "./small";
 
@@ -12,8 +13,6 @@ export const paramsOf = (address: string) => new URLSearchParams(address.replace
 
 /** What an address asks, in a line. */
 export const textsOf = (address: string) => read(paramsOf(address)).questions.map(({ text }) => text).join(" · ");
-
-export const dashboardAddress = (name: string) => `#/dashboards?${new URLSearchParams({ name })}`;
 
 export function SaveMenu({ address, isAsked }: { address: string; isAsked: boolean }) {
   return <Menu title="Saved">{(close) => <Saves address={address} isAsked={isAsked} close={close} />}</Menu>;
@@ -57,7 +56,7 @@ function Saves({ address, isAsked, close }: { address: string; isAsked: boolean;
     <>
       {asked.error && <Failed error={asked.error} again={asked.again} />}
       {queries.map((one) => (
-        <a key={one.name} href={one.address} onClick={close}><span>{one.name}</span><span class="note code">{textsOf(one.address ?? "")}</span></a>
+        <a key={one.name} href={here(one.address ?? "")} onClick={close}><span>{one.name}</span><span class="note code">{textsOf(one.address ?? "")}</span></a>
       ))}
       {boards.map((one) => (
         <a key={one.name} href={dashboardAddress(one.name)} onClick={close}><span>{one.name}</span><span class="note">dashboard of {one.panels?.length}</span></a>

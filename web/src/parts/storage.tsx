@@ -1,12 +1,13 @@
 // What memory and disk go to: memory by part against its limits, the log, parts and their merging.
 
-import { useMemo } from "preact/hooks";
-import { type Status, pastDay } from "../api";
+import { useMemo, useState } from "preact/hooks";
+import { type Status, cardinality, pastDay } from "../api";
 import { useAsked } from "../hooks";
+import { metricAddress } from "../state";
 import { spanText } from "../time";
 import { format } from "../units";
 import { Chart } from "./chart";
-import { Failed, Meter, Tile } from "./small";
+import { Failed, Loading, Meter, Tile } from "./small";
 
 const EVERY_MS = 60_000;
 
@@ -31,6 +32,7 @@ export function Storage({ now }: { now: Status }) {
         <Tile name="Log" value={format(store.wal_bytes, "bytes")} note={`${format(store.wal_unsynced_bytes, "bytes")} not yet synced`} />
         <Tile name="Sync takes" value={format(mean, "seconds")} note={`on average of ${format(store.wal_syncs)}; ${format(store.wal_sync_max_us / 1e6, "seconds")} at most`} />
       </div>
+      <Sizes series={store.series} />
       <section class="card">
         <div class="head"><h2>Memory by part</h2><span class="note">{format(memory.resident_bytes, "bytes")} in the process{memory.limit_bytes ? ` of ${format(memory.limit_bytes, "bytes")}` : ""}, {format(known, "bytes")} of it in these</span></div>
         <ul class="ranks wide-ranks">
@@ -65,5 +67,32 @@ export function Storage({ now }: { now: Status }) {
         </dl>
       </section>
     </>
+  );
+}
+
+const SIZES_LISTED = 20;
+
+/** Of more series than these sizes are counted when somebody asks for it: each is looked at. */
+const COUNTED_MAX = 100_000;
+
+/** What fills the disk, by metric. */
+function Sizes({ series }: { series: number }) {
+  const [isWanted, setIsWanted] = useState(series <= COUNTED_MAX);
+  const asked = useAsked(`sizes ${isWanted}`, (signal) => (isWanted ? cardinality({ weigh: "true", limit: SIZES_LISTED }, signal) : Promise.resolve(null)));
+  const metrics = asked.answer?.metrics ?? [];
+  const most = Math.max(1, metrics[0]?.bytes ?? 1);
+  return (
+    <section class="card">
+      <div class="head"><h2>What fills the disk</h2><span class="note">the greatest metrics{asked.answer && asked.answer.metrics_total > 1000 && ", of the 1000 with most series"}, by what their samples take</span></div>
+      {!isWanted && <button type="button" onClick={() => setIsWanted(true)}>Count bytes by metric</button>}
+      {asked.error && <Failed error={asked.error} again={asked.again} />}
+      {isWanted && !asked.answer && asked.isLoading && <Loading what="Counting bytes…" />}
+      {asked.answer && !metrics.length && <p class="note">Nothing is stored yet.</p>}
+      <ul class="ranks wide-ranks">
+        {metrics.map(({ name, bytes = 0, samples = 0, series: count }) => (
+          <li key={name}><a href={metricAddress(name)}>{name}</a><span>{format(bytes, "bytes")} <span class="note">{format(samples)} samples of {format(count)} series</span></span><progress value={bytes} max={most} aria-hidden="true" /></li>
+        ))}
+      </ul>
+    </section>
   );
 }

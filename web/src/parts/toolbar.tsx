@@ -1,6 +1,6 @@
 // What holds for all questions of Explore: the range, and how answers are shown.
 
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { useLong } from "../hooks";
 import type { Explored } from "../state";
 import { RANGES, type Span, moved, span, timeText, widened } from "../time";
@@ -8,23 +8,29 @@ import { ZoneChoice } from "./zone";
 
 interface Props {
   explored: Explored;
-  names: string[];
   set: (part: Partial<Explored>) => void;
   isLoading: boolean;
   onRun: () => void;
   onStop: () => void;
 }
 
-export function Toolbar({ explored, names, set, isLoading, onRun, onStop }: Props) {
+export function Toolbar({ explored, set, isLoading, onRun, onStop }: Props) {
   const isLong = useLong(isLoading);
   const { range, zone } = explored;
   const [start, setStart] = useState(range.start);
   const [end, setEnd] = useState(range.end);
   const shown = (text: string) => (/^\d{11,}$/.test(text) ? timeText(Number(text), zone) : text);
+  // What somebody typed stays as it is, asked or not yet; what comes from elsewhere takes its place.
+  useEffect(() => setStart((typed) => (typed.trim() === range.start ? typed : shown(range.start))), [range.start]);
+  useEffect(() => setEnd((typed) => (typed.trim() === range.end ? typed : shown(range.end))), [range.end]);
+  // Instants are said anew in another zone.
+  const before = useRef(zone);
   useEffect(() => {
-    setStart(shown(range.start));
-    setEnd(shown(range.end));
-  }, [range.start, range.end, zone]);
+    const was = (text: string) => (/^\d{11,}$/.test(text) ? timeText(Number(text), before.current) : text);
+    setStart((typed) => (typed === was(range.start) ? shown(range.start) : typed));
+    setEnd((typed) => (typed === was(range.end) ? shown(range.end) : typed));
+    before.current = zone;
+  }, [zone]);
   const move = (to: (span: Span) => Span) => {
     const now = span(range, Date.now(), zone);
     if (!now) return;
@@ -36,7 +42,10 @@ export function Toolbar({ explored, names, set, isLoading, onRun, onStop }: Prop
     <form class="toolbar" onSubmit={(event) => {
       event.preventDefault();
       const next = { start: start.trim() || "1h-ago", end: end.trim() || "now" };
-      if (next.start === shown(range.start) && next.end === shown(range.end)) onRun();
+      setStart(next.start);
+      setEnd(next.end);
+      const isSame = (said: string, text: string) => said === text || said === shown(text);
+      if (isSame(next.start, range.start) && isSame(next.end, range.end)) onRun();
       else set({ range: next });
     }}>
       <div class="segments" role="group" aria-label="Range">
@@ -52,11 +61,6 @@ export function Toolbar({ explored, names, set, isLoading, onRun, onStop }: Prop
         <button type="button" class="plain arrow" aria-label="Later" title="Half the range later" onClick={() => move((now) => moved(now, 0.5, Date.now()))}>›</button>
         <button type="button" class="plain arrow" aria-label="Wider" title="Twice the range" onClick={() => move((now) => widened(now, Date.now()))}>−</button>
       </span>
-      {names.length > 1 && (
-        <select aria-label="Database" value={explored.database} onChange={(event) => set({ database: event.currentTarget.value })}>
-          {[...new Set(["", ...names, explored.database])].map((name) => <option key={name} value={name}>{name || "(default)"}</option>)}
-        </select>
-      )}
       <ZoneChoice zone={zone} onChange={(next) => set({ zone: next })} />
       <select aria-label="Refresh" value={String(explored.refresh)} onChange={(event) => set({ refresh: Number(event.currentTarget.value) })}>
         {[...new Set([0, 2, 10, 60, explored.refresh])].map((seconds) => <option key={seconds} value={String(seconds)}>{seconds ? `every ${seconds} s` : "no refresh"}</option>)}

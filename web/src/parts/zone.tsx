@@ -1,7 +1,7 @@
 // The zone in which times are shown and read: the browser's own, UTC, or any by its name.
 
 import { useState } from "preact/hooks";
-import { type Zone, isZone, zones } from "../time";
+import { type Zone, zoneNamed, zones } from "../time";
 
 /** The value of the choice of one that is not listed. */
 const ANOTHER = "\0";
@@ -19,15 +19,16 @@ export function ZoneChoice({ zone, onChange }: { zone: Zone; onChange: (zone: Zo
     );
   }
   const name = typed.trim();
+  const found = zoneNamed(name);
   const take = () => {
-    if (isZone(name) && name !== zone) onChange(name);
-    if (!name || isZone(name)) setTyped(null);
+    if (found && found !== zone) onChange(found);
+    if (!name || found) setTyped(null);
   };
   return (
     <>
       <input
-        type="text" class="short" aria-label="Zone" list="zones" placeholder="Europe/Vienna" value={typed} autocomplete="off" spellcheck={false}
-        ref={(field) => { if (field && document.activeElement !== field && !typed) field.focus(); }} aria-invalid={Boolean(name) && !isZone(name)}
+        type="text" class="short" aria-label="Zone" list="zones" placeholder="Berlin, or +02:00" value={typed} autocomplete="off" spellcheck={false}
+        ref={(field) => { if (field && document.activeElement !== field && !typed) field.focus(); }} aria-invalid={Boolean(name) && !found}
         onInput={(event) => setTyped(event.currentTarget.value)} onChange={take} onBlur={take}
         onKeyDown={(event) => {
           if (event.key === "Escape") setTyped(null);
@@ -37,7 +38,7 @@ export function ZoneChoice({ zone, onChange }: { zone: Zone; onChange: (zone: Zo
         }}
       />
       <datalist id="zones">{zones().map((one) => <option key={one} value={one} />)}</datalist>
-      {name && !isZone(name) && <span class="note" role="status">no zone yet: as Europe/Vienna or UTC</span>}
+      {name && found !== name && <span class="note" role="status">{found ? `Enter takes ${found === "utc" ? "UTC" : found}` : "no zone yet: as Berlin, Europe/Vienna, UTC or +02:00"}</span>}
     </>
   );
 }

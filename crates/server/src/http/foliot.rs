@@ -87,7 +87,7 @@ impl Endpoint {
                 &["of", "search", "without", "limit", "metric", "measurement", "label", "help"]
             }
             (Self::Cardinality, _) => {
-                &["metric", "measurement", "label", "value", "limit", "start_ms", "end_ms"]
+                &["metric", "measurement", "label", "value", "limit", "start_ms", "end_ms", "weigh"]
             }
             (Self::Series, _) => &["metric", "measurement", "label", "value", "limit"],
             (Self::Metric, _) => &["metric", "measurement"],
@@ -118,9 +118,13 @@ impl Endpoint {
         let known = [self.params(&call.method), &["db", "rp"]].concat();
         let has_preview = known.contains(&"dry_run");
         let params = Params::parse(&call.query);
+        let nothing = if self.changes(&call.method) { ", and nothing is changed" } else { "" };
+        if let Some(name) = params.twice(&[]) {
+            let text = format!("{name}: this is given twice, and either may be meant{nothing}");
+            return Err(bad(&text).close());
+        }
         let is_known = |name: &&str| known.contains(name) || has_preview && means_preview(name);
         let Some(other) = params.names().find(|name| !is_known(name)) else { return Ok(()) };
-        let nothing = if self.changes(&call.method) { ", and nothing is changed" } else { "" };
         let text = format!("{other}: is none of {}{nothing}", known.join(", "));
         Err(bad(&text).close())
     }

@@ -19,6 +19,7 @@ pub(crate) use needs::may_ask;
 pub(in crate::http) use select::plan_for;
 pub(crate) use select::run_into;
 
+use super::prometheus::page;
 use super::routes::{self, Right, Route, Target};
 use super::{
     Call, Dialect, INFLUX_VERSION, Reply, ack, body, status_of, status_of_missing, status_of_wait,
@@ -31,8 +32,9 @@ use foliot_engine::{Ack, Commit};
 use foliot_model::NamespaceId;
 use foliot_proto_influx::answer::{Answer, Outcome, error_answer, write_answer};
 use foliot_proto_influx::{WriteApi, WriteRequest};
+use foliot_proto_opentsdb::Params;
 use hyper::StatusCode;
-use hyper::header::HeaderName;
+use hyper::header::{self, HeaderName};
 use lines::Order;
 use std::sync::Arc;
 
@@ -41,6 +43,11 @@ const ATOMIC_BYTES_MAX: usize = 16 << 20;
 
 pub(super) async fn answer(shared: &Arc<Shared>, route: &Route, call: Call) -> Reply {
     match route.target {
+        // A link to the page of Prometheus 3, which is there.
+        Target::InfluxQuery if is_link(&call) => {
+            let address = page("/query", &call.query);
+            Reply::empty(StatusCode::FOUND).header(header::LOCATION, &address)
+        }
         Target::InfluxQuery => ask::query(shared, call).await,
         Target::InfluxWrite2 => write(shared, WriteApi::V2, call).await,
         Target::InfluxWrite3 => write(shared, WriteApi::V3, call).await,
@@ -57,6 +64,12 @@ pub(super) async fn answer(shared: &Arc<Shared>, route: &Route, call: Call) -> R
         }
         _ => buckets::answer(shared, route, call).await,
     }
+}
+
+/// Whether somebody wants to look at an expression, and no statement is asked.
+fn is_link(call: &Call) -> bool {
+    let has = |name| Params::first(&call.query, name).is_some();
+    call.method == "GET" && has("g0.expr") && !has("q")
 }
 
 /// What `OPTIONS` is answered where InfluxDB takes it: nothing, and to everyone.

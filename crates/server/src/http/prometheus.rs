@@ -15,6 +15,7 @@ mod status;
 mod victoriametrics;
 
 pub(in crate::http) use ask::{LOOKBACK_MS, POINTS_MAX};
+pub(in crate::http) use lifecycle::page;
 pub(in crate::http) use victoriametrics::lacking;
 
 use super::routes::{PUSH, Right};

@@ -365,6 +365,8 @@ pub(crate) static ROUTES: &[Route] = &[
     row(GET, "/prometheus/graph", Right::Public, Target::Prometheus(Prometheus::Graph)),
     // Links that people keep have no prefix.
     row(GET, "/graph", Right::Public, Target::Prometheus(Prometheus::Graph)),
+    row(GET, "/vmui", Right::Public, Target::Prometheus(Prometheus::Graph)),
+    row(GET, "/vmui/", Right::Public, Target::Prometheus(Prometheus::Graph)),
     row(GET, "/prometheus/-/healthy", Right::Public, Target::Healthy),
     row(GET, "/prometheus/-/ready", Right::Public, Target::Ready),
     row(CHANGE, "/prometheus/-/reload", Right::Administer, Target::Prometheus(Prometheus::Reload)),

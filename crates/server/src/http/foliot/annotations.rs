@@ -57,6 +57,9 @@ impl Wish {
     fn parse(params: &Params) -> Result<Self, Reply> {
         let at = |name| params.get(name).map(|text| time(name, text.parse().ok())).transpose();
         let range_ms = (at("start_ms")?.unwrap_or(0), at("end_ms")?.unwrap_or(TIME_MS_MAX));
+        if range_ms.0 > range_ms.1 {
+            return Err(bad("start_ms: must not be after end_ms"));
+        }
         Ok(Self { range_ms, limit: limit(params, LISTED, LISTED_MAX)? })
     }
 }

@@ -2,20 +2,24 @@
 
 use super::catalogue::labelled;
 use super::{bad, limit, place, refuse_failure};
-use crate::http::{Call, Reply, accepts_gzip, reply};
+use crate::http::{Call, Reply, accepts_gzip, reply, status_of};
 use crate::query::{self, Failure, Job, Title, Work};
 use crate::ranks::{Narrow, ranks};
 use crate::shared::Shared;
-use foliot_engine::{Counted, Ranks, Snapshot, Telling};
+use foliot_engine::{Counted, Deleted, Error as EngineError, Ranks, Snapshot, Telling};
 use foliot_exec::{Error, Meter, Query, Ran};
 use foliot_model::{NANOS_PER_MILLI, Samples, Selector, TimeRange};
-use foliot_proto_opentsdb::Params;
+use foliot_proto_opentsdb::{Params, Request};
 use serde_json::{Value, json};
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 /// Entries of each list.
 const ENTRIES_MAX: usize = 1_000;
 const ENTRIES_USUAL: usize = 20;
+
+/// Metrics whose size is looked at: those of most series.
+const WEIGHED_MAX: usize = 1_000;
 
 /// Metrics are told as OpenTSDB's are.
 const TELLING: Telling = Telling { before_field: '.', weighs: false };
@@ -26,11 +30,29 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
     let limit = limit(&params, ENTRIES_USUAL, ENTRIES_MAX)?;
     let selector = labelled(&params, namespace)?;
     let range = range(&params)?;
+    let weighs = match params.get("weigh") {
+        None | Some("false") => false,
+        Some("true") => true,
+        Some(_) => return Err(bad("weigh: must be true or false")),
+    };
     let gzip = accepts_gzip(&call.headers);
     let title = Title::new("cardinality", call.database(shared));
     let job = Job::new(call.who.clone(), Some(title), move |work| {
-        let ranks = count(&selector, range, limit, work)?;
-        work.write(show(&ranks).to_string().as_bytes())?;
+        let answer = match weighs {
+            false => show(&count(&selector, range, limit, work)?),
+            true => {
+                let mut ranks = count(&selector, range, WEIGHED_MAX, work)?;
+                let sizes = weigh(&selector, &ranks, range, work)?;
+                ranks.labels.truncate(limit);
+                ranks.pairs.truncate(limit);
+                let mut answer = show(&ranks);
+                if let Some(metrics) = answer.get_mut("metrics") {
+                    *metrics = sizes.into_iter().take(limit).map(|(_, metric)| metric).collect();
+                }
+                answer
+            }
+        };
+        work.write(answer.to_string().as_bytes())?;
         Ok(Ran::default())
     });
     query::answer(shared, reply::JSON, gzip, job).await.map_err(|failure| refuse_failure(&failure))
@@ -69,6 +91,33 @@ fn count(
     let mut narrow = |sids: &[u32], meter: &Meter| scan.of(snapshot, sids, meter);
     let narrow = (range != TimeRange::ALL).then_some(&mut narrow as &mut Narrow<'_>);
     ranks(work, (selector.namespace, TELLING), &sids, narrow, limit)
+}
+
+/// What the samples of each of these metrics take, greatest first.
+fn weigh(
+    selector: &Selector,
+    ranks: &Ranks,
+    range: TimeRange,
+    work: &Work<'_>,
+) -> Result<Vec<(u64, Value)>, Failure> {
+    let failed = |error: EngineError| Failure::new(status_of(&error), error.to_string());
+    let meter = work.meter();
+    let goes_on = || meter.check(0).is_ok();
+    let mut sizes = Vec::with_capacity(ranks.metrics.len());
+    for (name, series) in &ranks.metrics {
+        let mut of_metric = Request::metric_selector(selector.namespace, name);
+        of_metric.matchers.extend(selector.matchers.iter().cloned());
+        let weighed = work.snapshot.weigh(&of_metric, range, &goes_on);
+        if matches!(weighed, Err(EngineError::Stopped)) {
+            // Why it was stopped the meter says in better words.
+            meter.check(0)?;
+        }
+        let Deleted { bytes, samples, .. } = weighed.map_err(failed)?;
+        let told = json!({"name": name, "series": series, "samples": samples, "bytes": bytes});
+        sizes.push((bytes, told));
+    }
+    sizes.sort_by_key(|(bytes, _)| Reverse(*bytes));
+    Ok(sizes)
 }
 
 /// Tells series that have samples in a range from those that only might.

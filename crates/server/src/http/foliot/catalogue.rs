@@ -40,8 +40,8 @@ enum Wanted {
 struct Search {
     /// What they hold, in lower case.
     part: String,
-    /// How they do not begin, if that is said.
-    without: String,
+    /// How they do not begin.
+    without: Vec<String>,
     limit: usize,
 }
 
@@ -51,7 +51,7 @@ impl Search {
     }
 
     fn wants(&self, name: &str) -> bool {
-        let is_out = !self.without.is_empty() && name.starts_with(&self.without);
+        let is_out = self.without.iter().any(|begin| name.starts_with(begin));
         !is_out && (self.part.is_empty() || name.to_lowercase().contains(&self.part))
     }
 }
@@ -66,7 +66,9 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
         return Err(refuse(StatusCode::FORBIDDEN, "you have no right to read this database"));
     }
     let (_, namespace) = place(shared, &call)?;
-    let limit = limit(&params, NAMES_USUAL, NAMES_MAX)?;
+    // A measurement has few fields, and who asks for them wants all.
+    let usual = if of == "fields" { NAMES_MAX } else { NAMES_USUAL };
+    let limit = limit(&params, usual, NAMES_MAX)?;
     let selector = selector(&params, namespace);
     let given = |name, what| {
         let given = params.get(name).map(str::to_owned);
@@ -89,7 +91,7 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
     };
     let search = Search {
         part: params.get("search").unwrap_or_default().to_lowercase(),
-        without: params.get("without").unwrap_or_default().to_owned(),
+        without: beginnings(params.get("without").unwrap_or_default()),
         limit,
     };
     let is_described = match params.get("help") {
@@ -104,7 +106,9 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
         let query = Query { snapshot: work.snapshot, meter: work.meter() };
         let listed = match &wanted {
             Wanted::Names(what) => list(&query, what, &selector, &search, &asked),
-            Wanted::Fields(measurement) => fields(&query, &asked, namespace, measurement),
+            Wanted::Fields(measurement) => {
+                fields(&query, &asked, (namespace, measurement), &search)
+            }
             Wanted::Newest => newest(&query, &selector, &search),
         };
         let mut listed = listed?;
@@ -116,6 +120,11 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
     });
     let job = job.that_reads(true);
     query::answer(shared, reply::JSON, gzip, job).await.map_err(|failure| refuse_failure(&failure))
+}
+
+/// `foliot.,foliot_` as beginnings of names.
+fn beginnings(text: &str) -> Vec<String> {
+    text.split(',').filter(|begin| !begin.is_empty()).map(str::to_owned).collect()
 }
 
 fn broken(error: &foliot_engine::Error) -> Reply {
@@ -285,18 +294,22 @@ pub(super) fn metric(measurement: &str, field: &str) -> String {
 fn fields(
     query: &Query<'_>,
     shared: &Shared,
-    namespace: NamespaceId,
-    measurement: &str,
+    (namespace, measurement): (NamespaceId, &str),
+    search: &Search,
 ) -> Result<Value, Error> {
-    let Some(store) = shared.store() else { return Ok(json!({"fields": []})) };
+    let Some(store) = shared.store() else {
+        return Ok(json!({"fields": [], "is_whole": true}));
+    };
     let kind = |name: &str, field: &str| Kinds::of(store.engine(), namespace, name, field);
     let mut charge = query.meter.open();
     let wanted = (&Test::equal(measurement), &Test::Any);
     let shapes = foliot_exec::shapes(query, namespace, wanted, &kind, &mut charge)?;
     let of_shape = shapes.iter().flat_map(|shape| &shape.fields);
+    let mut wanted = of_shape.filter(|(name, _)| search.wants(name));
+    let told = wanted.by_ref().take(search.limit);
     let fields: Vec<Value> =
-        of_shape.map(|(name, kind)| json!({"name": &**name, "kind": kind_name(*kind)})).collect();
-    Ok(json!({"fields": fields}))
+        told.map(|(name, kind)| json!({"name": &**name, "kind": kind_name(*kind)})).collect();
+    Ok(json!({"fields": fields, "is_whole": wanted.next().is_none()}))
 }
 
 /// What a kind is called in this API.
@@ -326,5 +339,6 @@ fn databases(shared: &Shared, call: &Call) -> Result<Reply, Reply> {
     };
     let seen = listed.iter().filter(|(name, _)| call.who.may_see(name));
     let databases: Vec<Value> = seen.map(describe).collect();
-    Ok(Reply::json(StatusCode::OK, json!({"databases": databases}).to_string()))
+    let own = &shared.config.listen_database.database;
+    Ok(Reply::json(StatusCode::OK, json!({"databases": databases, "own": own}).to_string()))
 }

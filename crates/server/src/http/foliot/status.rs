@@ -69,6 +69,7 @@ fn rejects(shared: &Shared) -> Vec<Value> {
         json!({
             "at_ms": row.time_ns / NANOS_PER_MILLI,
             "protocol": protocol,
+            "address": row.address,
             "reason": reason,
             "line": row.line,
             "message": row.message,

@@ -6,18 +6,13 @@ use super::question::refuse;
 use crate::aside::aside;
 use crate::query::Failure;
 use crate::shared::Shared;
-use foliot_monitor::escaped;
-use foliot_proto_opentsdb::Params;
 use hyper::StatusCode;
 use hyper::header;
-
-/// Expressions that an address of Prometheus' page may have.
-const PANELS_MAX: usize = 20;
 
 pub(super) fn answer(shared: &Shared, endpoint: Endpoint, call: &Call) -> Result<Reply, Reply> {
     match endpoint {
         Endpoint::Graph => {
-            let address = page(&Params::parse(&call.query));
+            let address = page(&call.path, &call.query);
             Ok(Reply::empty(StatusCode::FOUND).header(header::LOCATION, &address))
         }
         Endpoint::Reload => reload(shared),
@@ -47,20 +42,16 @@ fn reload(shared: &Shared) -> Result<Reply, Reply> {
     read.map(|()| Reply::empty(StatusCode::OK)).map_err(failed)
 }
 
-/// The address of Foliot's page that shows what one of Prometheus' does: `g0.expr`, `g1.expr` and
-/// so on, the range of the first, and whether it is a table.
-fn page(params: &Params) -> String {
-    let of = |index: usize, name: &str| params.get(&format!("g{index}.{name}"));
-    let expressions = (0..PANELS_MAX).filter_map(|index| of(index, "expr"));
-    let expressions = expressions.filter(|text| !text.is_empty());
-    let expressions: String = expressions.map(|text| format!("&p={}", escaped(text))).collect();
-    if expressions.is_empty() {
-        return "/#/explore".to_owned();
+/// The address of Foliot's page that shows what one of Prometheus' or VictoriaMetrics' does: the
+/// page reads `g0.expr` and what stands beside it.
+pub(in crate::http) fn page(path: &str, query: &str) -> String {
+    match (path.trim_end_matches('/').ends_with("/vmui"), query) {
+        // Its question is in the fragment, which only the browser has: one of its own would take
+        // that one's place.
+        (true, _) => "/".to_owned(),
+        (_, "") => "/#/explore".to_owned(),
+        _ => format!("/#/explore?{query}"),
     }
-    let is_length = |text: &&str| text.bytes().all(|byte| byte.is_ascii_alphanumeric());
-    let range = of(0, "range_input").filter(|text| !text.is_empty()).filter(is_length);
-    let view = if of(0, "tab") == Some("1") { "&view=table" } else { "" };
-    format!("/#/explore?start={}-ago{view}{expressions}", range.unwrap_or("1h"))
 }
 
 #[cfg(test)]
@@ -68,17 +59,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_of_prometheus_page_lead_to_the_same_question() {
-        for (query, address) in [
-            ("", "/#/explore"),
-            ("g0.expr=", "/#/explore"),
-            ("g0.expr=up&g0.tab=0&g0.range_input=2h", "/#/explore?start=2h-ago&p=up"),
-            (
-                "g0.expr=a%2Bb&g0.tab=1&g1.expr=c&g0.range_input=%0d%0a",
-                "/#/explore?start=1h-ago&view=table&p=a%2Bb&p=c",
-            ),
+    fn addresses_of_other_pages_lead_to_the_same_question() {
+        for (path, query, address) in [
+            ("/graph", "", "/#/explore"),
+            ("/graph", "g0.expr=a%2Bb&g0.tab=1", "/#/explore?g0.expr=a%2Bb&g0.tab=1"),
+            ("/query", "g0.expr=up", "/#/explore?g0.expr=up"),
+            ("/vmui/", "", "/"),
         ] {
-            assert_eq!(page(&Params::parse(query)), address);
+            assert_eq!(page(path, query), address);
         }
     }
 }

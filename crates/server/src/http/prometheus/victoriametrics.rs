@@ -15,7 +15,7 @@ const TOP_USUAL: usize = 20;
 
 /// Paths that VictoriaMetrics has and Foliot has not, by what they begin with, and what is there
 /// instead.
-const LACKING: [(&str, &str); 17] = [
+const LACKING: [(&str, &str); 16] = [
     ("/api/v1/import/native", "its native format is not read; /api/v1/import takes lines of JSON"),
     (
         "/api/v1/export/native",
@@ -25,7 +25,6 @@ const LACKING: [(&str, &str); 17] = [
     ("/api/v1/status/metric_names_stats", "it is not counted which names are asked for"),
     ("/internal/resetRollupResultCache", "there is no such cache"),
     ("/snapshot", "foliot backup copies a store while it runs"),
-    ("/vmui", "the page is at /"),
     ("/vmalert", "rules are those of prometheus.config; /api/v1/rules tells them"),
     ("/targets", "/api/v1/targets tells them"),
     ("/service-discovery", "/api/v1/targets tells what was found"),

@@ -1,0 +1,32 @@
+// The two halves of a metric's name, which only the store can tell apart: a point may be part of either.
+
+import { fields } from "./api";
+
+export interface Halves {
+  measurement: string;
+  /** "" where the measurement has one field that needs no name. */
+  field: string;
+}
+
+/** Names of a measurement's fields. */
+export type FieldsOf = (measurement: string) => Promise<string[]>;
+
+/** Knows the fields of each measurement once it has asked for them. */
+export function storedFields(database: string): FieldsOf {
+  const known = new Map<string, Promise<string[]>>();
+  return (measurement) => {
+    const asked = known.get(measurement) ?? fields(measurement, { db: database }).then((found) => found.fields.map(({ name }) => name), () => []);
+    known.set(measurement, asked);
+    return asked;
+  };
+}
+
+export async function halvesOf(metric: string, fieldsOf: FieldsOf): Promise<Halves> {
+  const at = metric.lastIndexOf(".");
+  const [measurement, field] = [metric.slice(0, Math.max(0, at)), metric.slice(at + 1)];
+  const isField = at > 0 && (await fieldsOf(measurement)).includes(field);
+  return isField ? { measurement, field } : { measurement: metric, field: "" };
+}
+
+/** What PromQL calls it. */
+export const promqlName = ({ measurement, field }: Halves) => (field ? `${measurement}_${field}` : measurement);

@@ -1,0 +1,22 @@
+// The keys of the page, shown by "?".
+
+import { useEffect, useRef } from "preact/hooks";
+
+const KEYS: [string, string][] = [
+  ["/", "the first field of a page"], ["h", "Explore: what was asked before"], ["Ctrl ↑, Ctrl ↓", "Explore: ask that again, one after the other"],
+  ["Enter", "ask; Shift Enter begins a line"], ["Shift and drag", "move the range of a graph"], ["Ctrl and click", "hide all other lines"], ["?", "these keys"],
+];
+
+export function KeyHelp({ pages, onClose }: { pages: string[]; onClose: () => void }) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => dialog.current?.showModal(), []);
+  return (
+    <dialog class="card keys" aria-label="Keys" ref={dialog} onClose={onClose} onClick={(event) => { if (event.target === dialog.current) dialog.current?.close(); }}>
+      <div class="head"><h2>Keys</h2><button type="button" class="plain" aria-label="Close" onClick={() => dialog.current?.close()}>×</button></div>
+      <dl class="facts">
+        <dt><kbd>1</kbd> to <kbd>{pages.length}</kbd></dt><dd>{pages.join(", ")}</dd>
+        {KEYS.flatMap(([key, what]) => [<dt key={key}><kbd>{key}</kbd></dt>, <dd key={`${key} does`}>{what}</dd>])}
+      </dl>
+    </dialog>
+  );
+}

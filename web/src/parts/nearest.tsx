@@ -1,0 +1,83 @@
+// Names that one which is none may have meant, and where to ask what is not asked here.
+
+import { unknownName } from "../advice";
+import { catalogue, fields } from "../api";
+import { useAsked } from "../hooks";
+import { namedIn, renamed } from "../influxql";
+import { nearest } from "../nearest";
+import { type Question, formOf, insteadOf, textOf } from "../question";
+
+/** Names that are offered for one that is none. */
+const NEAREST_MAX = 6;
+
+/** Names among which the nearest is looked for. */
+const LOOKED_AT = 1000;
+
+interface Props {
+  question: Question;
+  database: string;
+  onChoose: (question: Question) => void;
+}
+
+/** Of OpenTSDB's questions, whose door says which name it does not know. */
+export function Nearest({ question, error, database, onChoose }: Props & { error: Error }) {
+  const form = question.language === "opentsdb" ? formOf(question.text) : null;
+  const unknown = unknownName(error);
+  const instead = form && unknown ? insteadOf(form, unknown) : null;
+  const asked = useAsked(`${database} ${question.text} ${error.message}`, async (signal) => (
+    instead ? (await catalogue(instead.of, { db: database, limit: NEAREST_MAX, ...instead.about }, signal)).names : []
+  ));
+  const names = (asked.answer ?? []).filter((name) => instead?.isPossible(name));
+  if (!instead || !names.length) return null;
+  return (
+    <p class="bar nearest">
+      {instead.said}
+      {names.map((name) => <button key={name} type="button" class="plain" onClick={() => onChoose({ ...question, text: textOf(instead.form(name)) })}>{name}</button>)}
+    </p>
+  );
+}
+
+interface Unknown {
+  said: string;
+  name: string;
+  others: string[];
+}
+
+/** Which name of a statement of InfluxQL the store does not have: there, what has no samples is no error. */
+async function unknownIn(text: string, database: string, signal: AbortSignal): Promise<Unknown | null> {
+  const named = namedIn(text);
+  if (!named) return null;
+  const { measurement, columns } = named;
+  const known = await fields(measurement, { db: database }, signal);
+  if (!known.fields.length) {
+    const all = await catalogue("measurements", { db: database, limit: LOOKED_AT }, signal);
+    return { said: `No measurement of this database is called “${measurement}”.`, name: measurement, others: nearest(measurement, all.names, NEAREST_MAX) };
+  }
+  const { names: labels } = await catalogue("labels", { db: database, measurement, limit: LOOKED_AT }, signal);
+  const all = known.fields.map(({ name }) => name);
+  const unknown = columns.find((name) => !all.includes(name) && !labels.includes(name));
+  if (unknown === undefined) return null;
+  const near = nearest(unknown, all, NEAREST_MAX);
+  return { said: `${measurement} has no field “${unknown}”.`, name: unknown, others: near.length ? near : all.slice(0, NEAREST_MAX) };
+}
+
+/** Of InfluxQL's questions that were answered with nothing. */
+export function NearestOfNothing({ question, database, onChoose }: Props) {
+  const isAsked = question.language === "influxql";
+  const asked = useAsked(`${database} ${question.language} ${question.text}`, (signal) => (isAsked ? unknownIn(question.text, database, signal) : Promise.resolve(null)));
+  const unknown = asked.answer;
+  if (!unknown) return null;
+  return (
+    <p class="bar nearest" role="status">
+      {unknown.said}{unknown.others.length > 0 && " There are:"}
+      {unknown.others.map((name) => <button key={name} type="button" class="plain" onClick={() => onChoose({ ...question, text: renamed(question.text, unknown.name, name) })}>{name}</button>)}
+    </p>
+  );
+}
+
+/** Where statements are asked that have no series for an answer. */
+export function OtherDoor({ question, database }: Omit<Props, "onChoose">) {
+  if (question.language !== "influxql" || !/^\s*show\b/i.test(question.text)) return null;
+  const params = new URLSearchParams({ ...(database ? { db: database } : {}), pretty: "true", q: question.text.trim() });
+  return <p class="bar nearest">It is answered with names, and not with series: <a href={`query?${params}`} target="_blank" rel="noreferrer">ask it at InfluxDB’s door</a></p>;
+}

@@ -1,0 +1,12 @@
+import { describe, expect, it } from "vitest";
+import { nearest } from "../src/nearest";
+
+describe("nearest names", () => {
+  it.each([
+    ["cpuu", ["cpu", "mem", "disk"], ["cpu"]],
+    ["usge_user", ["usage_user", "usage_system", "load"], ["usage_user"]],
+    ["user", ["usage_user", "USER", "x"], ["USER", "usage_user"]],
+    ["zzz", ["cpu", "mem"], []],
+    ["", ["cpu"], []],
+  ])("of %s", (name, all, found) => expect(nearest(name, all, 3)).toEqual(found));
+});
