@@ -50,7 +50,7 @@ fn main() -> ExitCode {
         },
     };
     // Nobody is left to tell when standard error is gone.
-    let _ = writeln!(std::io::stderr(), "foliot: {sentence}");
+    let _ = std::io::stderr().write_all(logging::last_words(&sentence).as_bytes());
     code
 }
 
@@ -157,8 +157,9 @@ pub(crate) fn unopened(error: &foliot_engine::Error, dir: &Path) -> String {
 fn serve(layers: &Layers) -> Result<(), String> {
     let told = layers.config().clone();
     let config = &told;
-    config.check()?;
+    // Before anything can fail: what is said of that is a line of the log, too.
     logging::start(config.log_level, config.log_format);
+    config.check()?;
     let machine_bytes = machine::memory_bytes();
     for cut in config.cuts(machine_bytes) {
         log::info!("{cut}");
