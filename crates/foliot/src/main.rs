@@ -278,6 +278,7 @@ pub(crate) fn store(config: &Config) -> foliot_engine::Config {
         head_bytes_max: config.head_bytes.0,
         cache_bytes_max: config.cache_bytes.0,
         merge_parts: config.merge_parts as usize,
+        merge_bytes_max: config.merge_bytes.0,
         merge_quiet: config.merge_quiet,
         merge_share_percent: config.merge_share as u32,
         index_active_window: config.index_active_window,
