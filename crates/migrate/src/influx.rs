@@ -1,6 +1,6 @@
 //! InfluxDB dumps: line protocol, one field and time a line, as `influx_inspect export` writes it.
-//! [`Databases`] need none: they are those of a running server of version 1, as [`version2`] has the
-//! buckets of one of version 2, and [`files`] reads the files of either.
+//! [`Databases`] need none: they are those of a running server of version 1, as [`version2`] has
+//! the buckets of one of version 2, and [`files`] reads the files of either.
 
 mod annotated;
 pub mod files;

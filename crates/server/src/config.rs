@@ -184,8 +184,9 @@ settings! {
     /// Parts of one database and week that are merged into one as soon as there are so many beside
     /// the newest.
     merge_parts: u64 = 8, "merge.parts", "merge-parts";
-    /// Memory for a merge. Half of it is for the parts that are merged at once, two at least: a part
-    /// takes 200 KiB, and one that was merged to the end 2 MiB more. Half is for what is written.
+    /// Memory for a merge. Half of it is for the parts that are merged at once, two at least: a
+    /// part takes 200 KiB, and one that was merged to the end 2 MiB more. Half is for what is
+    /// written.
     merge_bytes: ByteSize = ByteSize(64 << 20), "merge.bytes", "merge-bytes";
     /// How long nothing must have been written to a week of a database before all its parts are
     /// merged.
