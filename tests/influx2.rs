@@ -284,10 +284,16 @@ fn what_names_the_wrong_thing_is_told_the_right_one() {
             1,
             "is the server running? --from names another",
         ),
+        (
+            &["import", "influx", "--from", "http://127.0.0.1:1"],
+            1,
+            "is the server running? --from names another",
+        ),
     ] {
         let refused = run(&[words, &["--data-dir", store]].concat());
         assert_eq!(refused.status.code(), Some(code), "{words:?}: {}", said(&refused));
         assert!(said(&refused).contains(expected), "{words:?}: {}", said(&refused));
         assert!(!said(&refused).contains(char::REPLACEMENT_CHARACTER), "{}", said(&refused));
+        assert!(!Path::new(store).exists(), "{words:?}: a store was made for nothing");
     }
 }

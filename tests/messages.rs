@@ -11,11 +11,35 @@
 mod harness;
 
 use harness::{Scratch, Server, foliot};
+use serde_json::Value as Json;
 use std::io::Write;
 use std::process::Stdio;
 
 /// Words of the command line, its exit code, and what must stand in the one line that it says.
 type Case<'a> = (&'a [&'a str], i32, &'a [&'a str]);
+
+#[test]
+fn a_start_that_fails_is_a_line_of_the_log_where_that_is_json() {
+    for (flags, expected) in [
+        (["--data-dir", "/proc/none"], "/proc/none"),
+        (["--limits-memory-bytes", "512"], "at least 40MiB"),
+        (["--tls-certificate", "/nowhere.pem"], "tls."),
+    ] {
+        let words = ["serve", "--listen", "127.0.0.1:0", "--log-format", "json"];
+        let scratch = Scratch::new();
+        let mut command = foliot();
+        command.current_dir(scratch.path()).args(words).args(flags).stdin(Stdio::null());
+        let ended = command.output().unwrap();
+        let said = String::from_utf8(ended.stderr).unwrap();
+        assert_eq!(ended.status.code(), Some(1), "{said}");
+        let lines: Vec<Json> =
+            said.lines().map(|line| serde_json::from_str(line).expect(line)).collect();
+        let last = lines.last().unwrap();
+        assert_eq!((&last["level"], &last["target"]), (&"error".into(), &"foliot".into()));
+        assert!(last["message"].as_str().unwrap().contains(expected), "{said}");
+        assert!(last["time"].as_str().unwrap().ends_with('Z'), "{said}");
+    }
+}
 
 #[test]
 fn commands_say_what_is_wrong_and_what_to_do() {

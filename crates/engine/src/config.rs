@@ -34,6 +34,9 @@ pub struct Config {
     /// Parts of one kind and window that are merged into one as soon as there are so many beside
     /// the newest.
     pub merge_parts: usize,
+    /// Memory for a merge: half of it for the parts that it reads, of which it takes as many at
+    /// once as there is room for, and two at least; half for what it writes.
+    pub merge_bytes_max: u64,
     /// A window in which nothing was written for this long is merged into one part.
     pub merge_quiet: Duration,
     /// While samples arrive merging takes at most this share of one core, in percent.
@@ -73,6 +76,7 @@ impl Default for Config {
             registry_bytes_max: u64::MAX,
             new_series_per_second: u64::MAX,
             merge_parts: 8,
+            merge_bytes_max: 64 << 20,
             merge_quiet: Duration::from_secs(3600),
             merge_share_percent: 50,
             retention: None,

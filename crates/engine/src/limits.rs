@@ -81,8 +81,16 @@ pub(crate) const INDEX_PAGE_BYTES: usize = 4096;
 /// a measurement, one of them is read from its own six pages in seventy.
 pub(crate) const BAY_BYTES_MAX: usize = 2 << 20;
 
-/// Blocks of a bay, for those of few samples: about two megabytes of what is known of them.
+/// Blocks of a bay, for those of few samples.
 pub(crate) const BAY_BLOCKS_MAX: usize = 16 << 10;
+
+/// Memory of a bay with as many bytes and blocks: 400 bytes are known of a block that is the only
+/// one of its series, most of which are its name.
+pub(crate) const BAY_MEMORY_BYTES: u64 = 8 << 20;
+
+/// A bay has at least one part in so many of those bytes and blocks, however little memory there is
+/// for it: its index pages would be most of what it writes.
+pub(crate) const BAY_SHARE_MIN: u64 = 16;
 
 /// Entries of a part's directory that are read together: a quarter of a KiB, and what memory holds
 /// of the directory is a sixty-fourth of it.
@@ -131,11 +139,16 @@ pub(crate) const AUDIT_LITERALS_MAX: usize = 16;
 /// Bytes that one text takes in a line of the audit log.
 pub(crate) const AUDIT_TEXT_BYTES_MAX: usize = 4096;
 
-/// Parts that are merged at once, at most: with more the cursors would take tens of megabytes.
+/// Parts that are merged at once, at most: each step of a merge looks at all of their cursors.
 pub(crate) const MERGE_PARTS_MAX: usize = 64;
 
-/// Final parts that are merged at once, at most: a cursor on one holds a bay.
-pub(crate) const MERGE_FINALS_MAX: usize = 16;
+/// Parts that are merged at once, at least, whatever memory that takes: one alone would not become
+/// fewer.
+pub(crate) const MERGE_PARTS_MIN: usize = 2;
+
+/// Memory of a merge for each of its parts: an index page, an entry, four pages of the file and a
+/// decoded block. Of a final part there is a bay besides.
+pub(crate) const MERGE_CURSOR_BYTES: u64 = 200 << 10;
 
 /// Merges that a sample goes through, at most, while a store only grows: with the flush, every
 /// sample is written three times after the wal.

@@ -7,8 +7,8 @@
 //! and deleted ones go.
 //!
 //! Memory: for each part a cursor (an index page, an entry, four pages of the file) and at most a
-//! decoded block, about 200 KiB, and 2 MiB more for each final part; nothing grows with series or
-//! samples but the directory.
+//! decoded block, about 200 KiB, and 2 MiB more for each final part, which
+//! `Config::merge_bytes_max` bounds; nothing grows with series or samples but the directory.
 
 use crate::block::{Block, Builder};
 use crate::columns::Columns;

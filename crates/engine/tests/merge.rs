@@ -85,6 +85,24 @@ fn a_growing_store_has_few_parts_and_writes_little() {
 }
 
 #[test]
+fn a_merge_takes_as_many_parts_as_there_is_memory_for() {
+    // Nine parts become one: at once, by threes, by twos.
+    for (merge_bytes_max, merges) in [(64 << 20, 1), (1400 << 10, 4), (0, 8)] {
+        let disk = SimDisk::new(7);
+        let config =
+            Config { merge_bytes_max, merge_parts: 100, background: false, ..Config::default() };
+        let engine = Engine::open(Arc::new(disk), Path::new(DIR), config).unwrap();
+        for round in 0..9 {
+            flush(&engine, round * 50, round * 50 + 50);
+        }
+        engine.merge_all().unwrap();
+        let stats = engine.stats();
+        assert_eq!((stats.parts, stats.merges), (1, merges), "{merge_bytes_max} bytes");
+        assert_eq!(count(&engine), [450; 3]);
+    }
+}
+
+#[test]
 fn a_quiet_window_ends_as_one_part() {
     let disk = SimDisk::new(5);
     let engine = open(&disk);

@@ -50,7 +50,7 @@ fn main() -> ExitCode {
         },
     };
     // Nobody is left to tell when standard error is gone.
-    let _ = writeln!(std::io::stderr(), "foliot: {sentence}");
+    let _ = std::io::stderr().write_all(logging::last_words(&sentence).as_bytes());
     code
 }
 
@@ -157,8 +157,9 @@ pub(crate) fn unopened(error: &foliot_engine::Error, dir: &Path) -> String {
 fn serve(layers: &Layers) -> Result<(), String> {
     let told = layers.config().clone();
     let config = &told;
-    config.check()?;
+    // Before anything can fail: what is said of that is a line of the log, too.
     logging::start(config.log_level, config.log_format);
+    config.check()?;
     let machine_bytes = machine::memory_bytes();
     for cut in config.cuts(machine_bytes) {
         log::info!("{cut}");
@@ -277,6 +278,7 @@ pub(crate) fn store(config: &Config) -> foliot_engine::Config {
         head_bytes_max: config.head_bytes.0,
         cache_bytes_max: config.cache_bytes.0,
         merge_parts: config.merge_parts as usize,
+        merge_bytes_max: config.merge_bytes.0,
         merge_quiet: config.merge_quiet,
         merge_share_percent: config.merge_share as u32,
         index_active_window: config.index_active_window,

@@ -36,8 +36,10 @@ const FAULTS_TOLD: usize = 20;
 /// Where lines come from.
 enum Origin {
     File(Source<'static>),
-    /// A running server, and what it is called.
-    Server(Client, String),
+    /// The databases of a running InfluxDB 1, and what it is called.
+    Databases(influx::Databases, String),
+    /// The buckets of a running InfluxDB 2, and what it is called.
+    Buckets(version2::Buckets, String),
     /// The files of an InfluxDB, and what their directory is called.
     Files(Files, String),
     /// Prometheus' data, and what its directory is called.
@@ -55,7 +57,16 @@ impl Origin {
                     Some(token) => client.with_secret("Token", token)?,
                     None => client,
                 };
-                Ok(Self::Server(client, url.clone()))
+                // It is asked before a store is made for what it has.
+                let database = what.database.as_deref();
+                if what.format == "influx2" {
+                    let organisation = what.organisation.as_deref();
+                    let buckets = version2::Buckets::ask(client, organisation, database)?;
+                    return Ok(Self::Buckets(buckets, url.clone()));
+                }
+                let policy = what.policy.as_deref();
+                let databases = influx::Databases::ask(client, database, policy)?;
+                Ok(Self::Databases(databases, url.clone()))
             }
             None if what.format.starts_with("influx") && what.file.is_dir() => {
                 let name = what.file.display().to_string();
@@ -91,7 +102,9 @@ impl Origin {
             Self::File(source) => source.name(),
             Self::Files(_, name) | Self::Directory(_, name) | Self::Columns(_, name) => name,
             // What stands before an @ is a password.
-            Self::Server(_, url) => url.rsplit_once('@').map_or(url, |(_, host)| host),
+            Self::Databases(_, url) | Self::Buckets(_, url) => {
+                url.rsplit_once('@').map_or(url, |(_, host)| host)
+            }
         }
     }
 }
@@ -163,14 +176,8 @@ fn bring(
     place.policy.clone_from(&what.policy);
     let mut import = Import::new(target, place, &mut report);
     match (origin, &*what.format) {
-        (Origin::Server(client, _), "influx2") => {
-            let (organisation, bucket) = (what.organisation.as_deref(), what.database.as_deref());
-            version2::pull(client, organisation, bucket, &mut import)?;
-        }
-        (Origin::Server(client, _), _) => {
-            let (database, policy) = (what.database.as_deref(), what.policy.as_deref());
-            influx::pull(client, database, policy, &mut import)?;
-        }
+        (Origin::Databases(databases, _), _) => databases.import(&mut import)?,
+        (Origin::Buckets(buckets, _), _) => buckets.import(&mut import)?,
         (Origin::Files(found, _), _) => {
             let (database, policy) = (what.database.as_deref(), what.policy.as_deref());
             files::import(found, database, policy, &mut import)?;

@@ -1,6 +1,6 @@
 //! InfluxDB dumps: line protocol, one field and time a line, as `influx_inspect export` writes it.
-//! [`pull`] needs none: it asks a running server of version 1, [`version2`] one of version 2, and
-//! [`files`] reads the files of either.
+//! [`Databases`] need none: they are those of a running server of version 1, as [`version2`] has
+//! the buckets of one of version 2, and [`files`] reads the files of either.
 
 mod annotated;
 pub mod files;
@@ -10,7 +10,7 @@ pub mod version2;
 
 pub use msgpack::Item;
 pub(crate) use pull::policies;
-pub use pull::{Series, each_row, pull};
+pub use pull::{Databases, Series, each_row};
 
 use crate::error::Error;
 use crate::export::{Exported, Unspelled, export};

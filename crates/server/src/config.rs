@@ -174,8 +174,8 @@ settings! {
     /// text. The first rule that fits decides. Known series are filed anew when rules change.
     retention_rules: KeepRules = KeepRules(Vec::new()), "retention.rules", "retention-rules";
     /// Memory that the whole process should get by with, or `auto` for all that the machine or its
-    /// container has. 24 MiB of it are for the program itself; the settings of head, cache, queries
-    /// and bodies are cut to shares of the rest.
+    /// container has. 24 MiB of it are for the program itself; the settings of head, cache, merges,
+    /// queries and bodies are cut to shares of the rest.
     limits_memory_bytes: Memory = Memory(None), "limits.memory_bytes", "limits-memory-bytes";
     /// Memory that recent samples may take before they are written out as a part.
     head_bytes: ByteSize = ByteSize(256 << 20), "head.bytes", "head-bytes";
@@ -184,6 +184,10 @@ settings! {
     /// Parts of one database and week that are merged into one as soon as there are so many beside
     /// the newest.
     merge_parts: u64 = 8, "merge.parts", "merge-parts";
+    /// Memory for a merge. Half of it is for the parts that are merged at once, two at least: a
+    /// part takes 200 KiB, and one that was merged to the end 2 MiB more. Half is for what is
+    /// written.
+    merge_bytes: ByteSize = ByteSize(64 << 20), "merge.bytes", "merge-bytes";
     /// How long nothing must have been written to a week of a database before all its parts are
     /// merged.
     merge_quiet: Duration = Duration::from_secs(3600), "merge.quiet", "merge-quiet";
@@ -547,11 +551,12 @@ impl Config {
     }
 
     /// The settings that take shares of `memory` bytes, with the most that each may be.
-    fn shares(&mut self, memory: u64) -> [(&'static str, &mut ByteSize, u64); 7] {
+    fn shares(&mut self, memory: u64) -> [(&'static str, &mut ByteSize, u64); 8] {
         // The head may grow to four times its setting while the disk cannot keep up.
         [
             ("head.bytes", &mut self.head_bytes, memory / 32),
             ("cache.bytes", &mut self.cache_bytes, memory / 16),
+            ("merge.bytes", &mut self.merge_bytes, memory / 16),
             ("limits.pending_body_bytes", &mut self.limits_pending_body_bytes, memory / 8),
             ("limits.scrape_bytes", &mut self.limits_scrape_bytes, memory / 16),
             ("limits.exemplar_bytes", &mut self.limits_exemplar_bytes, memory / 64),
@@ -559,7 +564,7 @@ impl Config {
             (
                 "limits.query_memory_bytes",
                 &mut self.limits_query_memory_bytes,
-                memory / 32 * 7 / self.limits_queries.max(1),
+                memory / 32 * 5 / self.limits_queries.max(1),
             ),
         ]
     }

@@ -143,7 +143,7 @@ impl Limit {
 
 /// Limits that are constants of a parser, or that rows meet: what they are called, how much, what
 /// happens.
-const OTHERS: [(&str, &str, &str); 61] = [
+const OTHERS: [(&str, &str, &str); 62] = [
     ("`limits.series`", "", "the row is refused, reason `limit`"),
     (
         "`limits.registry_bytes`",
@@ -229,13 +229,18 @@ const OTHERS: [(&str, &str, &str); 61] = [
     (
         "`limits.memory_bytes`",
         "",
-        "the memory of head, cache, queries and bodies is cut to shares of it",
+        "the memory of head, cache, merges, queries and bodies is cut to shares of it",
     ),
     ("key of an Influx line, text as a value", "65 535, 65 536 bytes", "the row is refused"),
     ("name of a database or policy", "255 bytes", "400"),
     ("bad points of an `/api/put`", "100 000", "400; points after them are not looked at"),
     ("bad lines of a request that are worded", "100", "the others are counted, reason `other`"),
     ("a write with `accept_partial=false`", "16 MiB", "413"),
+    (
+        "fields whose kind a dry run of `foliot import` remembers, of a database and policy",
+        "1 048 576",
+        "it does not say of later ones that their kind changes",
+    ),
     ("`limits.parquet_footer_bytes`", "", "`foliot import` reads nothing of the file"),
     ("`limits.parquet_pages_bytes`", "", "`foliot import` ends there"),
     ("`limits.parquet_labels`", "", "`foliot export` writes nothing"),

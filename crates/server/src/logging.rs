@@ -34,12 +34,7 @@ impl Log for Stderr {
         let thread = thread.name().unwrap_or("-").to_owned();
         let line = match IS_JSON.load(Ordering::Relaxed) {
             false => format!("{} {level:5} {target}: {message}\n", timestamp(now)),
-            true => {
-                let level = level.as_str().to_ascii_lowercase();
-                let line = serde_json::json!({"time": timestamp(now), "level": level,
-                    "target": target, "thread": thread, "message": message});
-                format!("{line}\n")
-            }
+            true => json(now, level, target, &thread, &message),
         };
         RECENT.lock().push(Recent {
             time_s: now.as_secs(),
@@ -113,6 +108,25 @@ pub fn start(level: LevelFilter, format: LogFormat) {
     let _ = log::set_logger(&Stderr);
     log::set_max_level(level);
     IS_JSON.store(format == LogFormat::Json, Ordering::Relaxed);
+}
+
+/// What a program says that ends for `reason`: a line of the log where that is JSON, as whoever
+/// collects it reads nothing else, and a sentence for people otherwise.
+pub fn last_words(reason: &str) -> String {
+    match IS_JSON.load(Ordering::Relaxed) {
+        false => format!("foliot: {reason}\n"),
+        true => {
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            json(now, Level::Error, "foliot", "main", &escape(reason))
+        }
+    }
+}
+
+fn json(now: Duration, level: Level, target: &str, thread: &str, message: &str) -> String {
+    let level = level.as_str().to_ascii_lowercase();
+    let line = serde_json::json!({"time": timestamp(now), "level": level, "target": target,
+        "thread": thread, "message": message});
+    format!("{line}\n")
 }
 
 /// Control characters in text from clients would let them forge lines.

@@ -5,10 +5,10 @@
 //! before they are written. Its index pages follow, with nothing between them.
 //!
 //! Memory: [`BAY_BYTES_MAX`] of sections, [`BAY_BLOCKS_MAX`] records of blocks, and what their
-//! series are called.
+//! series are called; a share of both where there is less memory.
 
 use super::writer::BlockRef;
-use crate::limits::{BAY_BLOCKS_MAX, BAY_BYTES_MAX};
+use crate::limits::{BAY_BLOCKS_MAX, BAY_BYTES_MAX, BAY_MEMORY_BYTES, BAY_SHARE_MIN};
 use foliot_codec::Summary;
 use foliot_index::Identity;
 use foliot_model::TimeRange;
@@ -39,6 +39,9 @@ pub(super) struct Stored {
 /// The sections of a bay, and the blocks that they belong to.
 #[derive(Default)]
 pub(super) struct Bay {
+    /// Bytes of sections, and blocks, with which it is full.
+    bytes_max: usize,
+    blocks_max: usize,
     /// Times and values end to end, as they came.
     bytes: Vec<u8>,
     times: Vec<Range<u32>>,
@@ -51,6 +54,17 @@ pub(super) struct Bay {
 }
 
 impl Bay {
+    /// An empty bay that takes about `memory_bytes` at most.
+    pub(super) fn within(memory_bytes: u64) -> Self {
+        let memory_bytes = memory_bytes.clamp(BAY_MEMORY_BYTES / BAY_SHARE_MIN, BAY_MEMORY_BYTES);
+        let share = |most: usize| (most as u64 * memory_bytes / BAY_MEMORY_BYTES) as usize;
+        Self {
+            bytes_max: share(BAY_BYTES_MAX),
+            blocks_max: share(BAY_BLOCKS_MAX),
+            ..Self::default()
+        }
+    }
+
     /// What the series to be added next is called.
     pub(super) fn name(&mut self, identity: Option<Identity>) {
         self.identity = identity;
@@ -58,7 +72,7 @@ impl Bay {
 
     /// Whether the bay is to be written before more is added.
     pub(super) fn is_full(&self) -> bool {
-        self.bytes.len() >= BAY_BYTES_MAX || self.blocks.len() >= BAY_BLOCKS_MAX
+        self.bytes.len() >= self.bytes_max || self.blocks.len() >= self.blocks_max
     }
 
     pub(super) fn push(&mut self, sid: u32, block: BlockRef<'_>) {

@@ -117,13 +117,19 @@ impl PartWriter {
             entry_at: 0,
             sid_before: 0,
             times: Times::default(),
-            bay: header.is_final().then(Bay::default),
+            bay: header.is_final().then(|| Bay::within(u64::MAX)),
             labels: header.is_final().then(LabelPage::default),
             series: 0,
             blocks: 0,
             samples: 0,
             range: TimeRange::new(i64::MAX, i64::MIN),
         })
+    }
+
+    /// Has it put less into order at once, where there is little memory.
+    pub(crate) fn within(mut self, memory_bytes: u64) -> Self {
+        self.bay = self.bay.map(|_| Bay::within(memory_bytes));
+        self
     }
 
     /// Says which database and policy the part belongs to. The first thing in a final part.

@@ -26,7 +26,10 @@ use crate::error::Error;
 use crate::filenames::{self, Named};
 use crate::files::Made;
 use crate::floors::Floors;
-use crate::limits::{LEVEL_FINAL, MERGE_FINALS_MAX, MERGE_PARTS_MAX, MERGE_SMALL_BYTES_MAX};
+use crate::limits::{
+    BAY_BYTES_MAX, LEVEL_FINAL, MERGE_CURSOR_BYTES, MERGE_PARTS_MAX, MERGE_PARTS_MIN,
+    MERGE_SMALL_BYTES_MAX,
+};
 use crate::manifest::PartEntry;
 use crate::merge::Merger;
 use crate::part::format::Header;
@@ -68,16 +71,23 @@ pub(crate) struct Merge {
 }
 
 impl Merge {
-    /// A merge of as many of `parts` as one merge takes, the oldest first.
-    pub(super) fn new(parts: &[Arc<Part>], level: u8) -> Self {
-        let mut finals = 0;
-        let is_within = |part: &&Arc<Part>| {
-            finals += usize::from(is_final(part));
-            finals <= MERGE_FINALS_MAX
+    /// A merge of as many of `parts` as `bytes_max` have room for, the oldest first.
+    pub(super) fn new(parts: &[Arc<Part>], level: u8, bytes_max: u64) -> Self {
+        let mut bytes = 0;
+        let is_within = |(before, part): &(usize, &Arc<Part>)| {
+            bytes += memory_of(part);
+            *before < MERGE_PARTS_MIN || bytes <= bytes_max
         };
-        let inputs = parts.iter().take(MERGE_PARTS_MAX).take_while(is_within).cloned().collect();
+        let parts = parts.iter().take(MERGE_PARTS_MAX).enumerate().take_while(is_within);
+        let inputs = parts.map(|(_, part)| part.clone()).collect();
         Self { inputs, level, slices: vec![TimeRange::ALL] }
     }
+}
+
+/// What a merge takes for one of its parts.
+fn memory_of(part: &Arc<Part>) -> u64 {
+    let bay = if is_final(part) { part.entry.bytes.min(BAY_BYTES_MAX as u64) } else { 0 };
+    MERGE_CURSOR_BYTES + bay
 }
 
 impl Upkeep {
@@ -85,7 +95,7 @@ impl Upkeep {
     pub(super) fn unfinished(&self, unreadable: &Unreadable) -> Option<Merge> {
         let is_open = |run: &Run| run.len() > 1 || run.iter().any(|part| !is_final(part));
         let runs = runs(&self.files.view(), &self.ingest.retention(), unreadable);
-        runs.into_iter().find(is_open).map(|run| Merge::new(&run, LEVEL_FINAL))
+        runs.into_iter().find(is_open).map(|run| self.merge_of(&run, LEVEL_FINAL))
     }
 
     /// What is due to be merged because of its number.
@@ -116,7 +126,7 @@ impl Upkeep {
         let many = runs.iter().flat_map(|run| self.many(run));
         if let Some(parts) = many.max_by_key(|parts| parts.len()) {
             let level = parts.first().map_or(0, |part| part.entry.level);
-            return Some(Merge::new(parts, level + 1));
+            return Some(self.merge_of(parts, level + 1));
         }
         let now_ns = self.ingest.clock().gone_ns();
         let quiet_ns = self.config.merge_quiet.as_nanos();
@@ -137,7 +147,12 @@ impl Upkeep {
             let are_many = |parts: &&[Arc<Part>]| parts.len() >= self.config.merge_parts.max(2);
             rows().filter(|parts| !is_expiring(parts)).map(small_ones).find(are_many)
         })?;
-        Some(Merge::new(parts, LEVEL_FINAL))
+        Some(self.merge_of(parts, LEVEL_FINAL))
+    }
+
+    /// A merge of the oldest of `parts`, as many as there is memory for.
+    pub(super) fn merge_of(&self, parts: &[Arc<Part>], level: u8) -> Merge {
+        Merge::new(parts, level, self.config.merge_bytes_max / 2)
     }
 
     /// Writes the parts of a merge as one, and publishes it in their place.
@@ -196,7 +211,8 @@ impl Upkeep {
         let (number, written) = made.make(Named::Part, |path, number| {
             drop(held);
             let header = Header { store_id, number, rank, namespace, class, epoch, level };
-            let mut writer = PartWriter::create(files.disk(), path, &header)?;
+            let writer = PartWriter::create(files.disk(), path, &header)?;
+            let mut writer = writer.within(self.config.merge_bytes_max / 2);
             if header.is_final() {
                 let (database, policy) =
                     self.ingest.namespaces().name(namespace).unwrap_or_default();

@@ -40,7 +40,7 @@ impl Upkeep {
         if let Some(before_max) = overdue.iter().map(|tombstone| tombstone.before).max() {
             for part in view.parts.iter().filter(can_be_read) {
                 if holds_deleted(part, &overdue)? {
-                    return Ok(Some(Merge::new(std::slice::from_ref(part), part.entry.level)));
+                    return Ok(Some(self.merge_of(std::slice::from_ref(part), part.entry.level)));
                 }
                 part.note_clear_of(before_max);
             }

@@ -21,45 +21,63 @@ const CHUNK_ROWS: u32 = 5_000;
 /// InfluxDB's measurements of itself.
 const INTERNAL: &str = "_internal";
 
-/// Imports one database of the server or all, one retention policy or all. Databases and policies
-/// keep their names; those that the target lacks are made as they are at the server, those that it
-/// has stay as they are there.
-///
-/// # Errors
-/// When the server or the store fails; lines that are refused are counted.
-pub fn pull(
-    client: &Client,
-    database: Option<&str>,
-    policy: Option<&str>,
-    import: &mut Import<'_>,
-) -> Result<(), Error> {
-    let databases = match database {
-        Some(database) => vec![database.to_owned()],
-        None => names(client, "", "SHOW DATABASES")?,
-    };
-    let mut puller = Puller { import, rows: 0, read_bytes: 0 };
-    let mut is_found = policy.is_none();
-    for database in databases.iter().filter(|name| *name != INTERNAL) {
-        let mut policies = policies(client, database)?;
-        policies.retain(|found| policy.is_none_or(|wanted| found.name == wanted));
-        is_found |= !policies.is_empty();
-        puller.import.make(database, &policies)?;
-        for Policy { name: policy, .. } in policies {
-            let place = Place { database: database.clone(), policy: Some(policy.clone()) };
-            puller.import.set_place(place)?;
-            for measurement in names(client, database, "SHOW MEASUREMENTS")? {
-                let source = format!("{}.{}", quoted(&policy), quoted(&measurement));
-                let statement = format!("SELECT * FROM {source} GROUP BY *");
-                puller.answer(client, database, &statement)?;
-            }
+/// What a running server has of what is asked for: its databases, each with retention policies.
+#[derive(Debug)]
+pub struct Databases {
+    client: Client,
+    wanted: Vec<(String, Vec<Policy>)>,
+}
+
+impl Databases {
+    /// Asks a server for one database or all, with one retention policy of each or all.
+    ///
+    /// # Errors
+    /// When the server does not answer, refuses, or has no such policy.
+    pub fn ask(
+        client: Client,
+        database: Option<&str>,
+        policy: Option<&str>,
+    ) -> Result<Self, Error> {
+        let names = match database {
+            Some(database) => vec![database.to_owned()],
+            None => names(&client, "", "SHOW DATABASES")?,
+        };
+        let mut wanted = Vec::new();
+        for database in names.into_iter().filter(|name| name != INTERNAL) {
+            let mut policies = policies(&client, &database)?;
+            policies.retain(|found| policy.is_none_or(|wanted| found.name == wanted));
+            wanted.push((database, policies));
+        }
+        match policy.filter(|_| wanted.iter().all(|(_, policies)| policies.is_empty())) {
+            Some(policy) => Err(Error::Format(format!(
+                "no database that is asked for has a retention policy {policy:?}; SHOW RETENTION \
+                 POLICIES lists them"
+            ))),
+            None => Ok(Self { client, wanted }),
         }
     }
-    match policy.filter(|_| !is_found) {
-        Some(policy) => Err(Error::Format(format!(
-            "no database that is asked for has a retention policy {policy:?}; SHOW RETENTION \
-             POLICIES lists them"
-        ))),
-        None => Ok(()),
+
+    /// Imports all that is in them. Databases and policies keep their names; those that the target
+    /// lacks are made as they are at the server, those that it has stay as they are there.
+    ///
+    /// # Errors
+    /// When the server or the store fails; lines that are refused are counted.
+    pub fn import(&self, import: &mut Import<'_>) -> Result<(), Error> {
+        let client = &self.client;
+        let mut puller = Puller { import, rows: 0, read_bytes: 0 };
+        for (database, policies) in &self.wanted {
+            puller.import.make(database, policies)?;
+            for Policy { name: policy, .. } in policies {
+                let place = Place { database: database.clone(), policy: Some(policy.clone()) };
+                puller.import.set_place(place)?;
+                for measurement in names(client, database, "SHOW MEASUREMENTS")? {
+                    let source = format!("{}.{}", quoted(policy), quoted(&measurement));
+                    let statement = format!("SELECT * FROM {source} GROUP BY *");
+                    puller.answer(client, database, &statement)?;
+                }
+            }
+        }
+        Ok(())
     }
 }
 

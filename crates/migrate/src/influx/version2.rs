@@ -25,42 +25,59 @@ pub fn import(source: &mut Source<'_>, import: &mut Import<'_>) -> Result<(), Er
     annotated::import(source, import)
 }
 
-/// Imports one bucket of a server or all. Those of the server itself are left out.
-///
-/// # Errors
-/// When the server or the store fails; rows that are refused are counted.
-pub fn pull(
-    client: &Client,
-    organisation: Option<&str>,
-    bucket: Option<&str>,
-    import: &mut Import<'_>,
-) -> Result<(), Error> {
-    let buckets = buckets(client, organisation)?;
-    let wanted: Vec<&Bucket> =
-        buckets.iter().filter(|found| bucket.is_none_or(|name| found.name == name)).collect();
-    if let (Some(bucket), []) = (bucket, &*wanted) {
-        let names: Vec<_> = buckets.iter().map(|bucket| &*bucket.name).collect();
-        return Err(Error::Format(format!(
-            "there is no bucket {bucket:?} that this token may read; there are: {}",
-            names.join(", ")
-        )));
+/// The buckets of a running server that are asked for.
+#[derive(Debug)]
+pub struct Buckets {
+    client: Client,
+    wanted: Vec<Bucket>,
+}
+
+impl Buckets {
+    /// Asks a server for one bucket or all. Those of the server itself are left out.
+    ///
+    /// # Errors
+    /// When the server does not answer, refuses, or has no such bucket.
+    pub fn ask(
+        client: Client,
+        organisation: Option<&str>,
+        bucket: Option<&str>,
+    ) -> Result<Self, Error> {
+        let mut wanted = buckets(&client, organisation)?;
+        if let Some(bucket) = bucket {
+            let names: Vec<_> = wanted.iter().map(|bucket| bucket.name.clone()).collect();
+            wanted.retain(|found| found.name == bucket);
+            if wanted.is_empty() {
+                return Err(Error::Format(format!(
+                    "there is no bucket {bucket:?} that this token may read; there are: {}",
+                    names.join(", ")
+                )));
+            }
+        }
+        Ok(Self { client, wanted })
     }
-    for bucket in wanted {
-        let name = DatabaseName::parse(&bucket.name).ok_or_else(|| {
-            Error::Format(format!("bucket {:?} has no name for a database", bucket.name))
-        })?;
-        let policy = name.policy.clone().unwrap_or_else(|| DEFAULT_POLICY.to_owned());
-        let made = Policy {
-            name: policy.clone(),
-            keep_s: bucket.keep_s,
-            shard_s: bucket.shard_s,
-            is_default: name.policy.is_none(),
-        };
-        import.make(&name.database, &[made])?;
-        import.set_place(Place { database: name.database, policy: Some(policy) })?;
-        bucket.pull(client, import)?;
+
+    /// Imports all that is in them.
+    ///
+    /// # Errors
+    /// When the server or the store fails; rows that are refused are counted.
+    pub fn import(&self, import: &mut Import<'_>) -> Result<(), Error> {
+        for bucket in &self.wanted {
+            let name = DatabaseName::parse(&bucket.name).ok_or_else(|| {
+                Error::Format(format!("bucket {:?} has no name for a database", bucket.name))
+            })?;
+            let policy = name.policy.clone().unwrap_or_else(|| DEFAULT_POLICY.to_owned());
+            let made = Policy {
+                name: policy.clone(),
+                keep_s: bucket.keep_s,
+                shard_s: bucket.shard_s,
+                is_default: name.policy.is_none(),
+            };
+            import.make(&name.database, &[made])?;
+            import.set_place(Place { database: name.database, policy: Some(policy) })?;
+            bucket.pull(&self.client, import)?;
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 /// A bucket as the server lists it.

@@ -4,7 +4,8 @@ use super::{conflict_of, fields_of, raw_measurement};
 use foliot_model::{Batch, Kind, Reject};
 use std::collections::HashMap;
 
-/// Fields that are remembered, some fifty megabytes of them. Of later ones nothing is said.
+/// Fields that are remembered, some fifty megabytes of them. Of later ones nothing is said
+/// (docs/limits.md).
 const FIELDS_MAX: usize = 1 << 20;
 
 /// The kinds of the first values that the fields of lines had, all of one database and policy.

@@ -147,6 +147,7 @@ fn a_small_machine_gets_small_shares() {
     let shares = [
         4 * config.head_bytes.0,
         config.cache_bytes.0,
+        config.merge_bytes.0,
         config.limits_pending_body_bytes.0,
         config.limits_scrape_bytes.0,
         config.limits_query_memory_bytes.0 * config.limits_queries,
