@@ -23,8 +23,11 @@ fn check(api: &Value, schema: &Value, value: &Value, place: &str) {
                 Some(name) => api.pointer(&name[1..]).expect(name),
                 None => choice,
             };
+            let required = choice["required"].as_array().into_iter().flatten();
+            let mut required = required.filter_map(Value::as_str);
+            let has_all = required.all(|name| keys.iter().any(|key| *key == name));
             match choice["properties"].as_object() {
-                Some(properties) => keys.iter().any(|key| properties.contains_key(*key)),
+                Some(properties) => has_all && keys.iter().any(|key| properties.contains_key(*key)),
                 None => value.is_null(),
             }
         };

@@ -1,6 +1,7 @@
 // What to do about an answer that is none, where the server's own words do not say it already.
 
 import { Refusal } from "./api";
+import { AGGREGATORS } from "./question";
 
 /** What OpenTSDB's door says of a name that it does not know. */
 const UNKNOWN = /^No such name for '(metrics|tagk|tagv)': '(.*)'$/s;
@@ -27,6 +28,8 @@ const OF_NAMES: Record<UnknownName["of"], (name: string) => string> = {
 export function adviceOn(error: Error): string {
   const unknown = unknownName(error);
   if (unknown) return OF_NAMES[unknown.of](unknown.name);
+  if (/^No such aggregation function/.test(error.message)) return `There are ${AGGREGATORS.join(", ")}, and more: docs/protocols/opentsdb.`;
+  if (/^database not found/.test(error.message)) return "The choice in the head of the page lists those that there are.";
   if (!(error instanceof Refusal)) return "";
   switch (error.status) {
     case 401: return "Load the page again: the browser asks for a name and a password then.";

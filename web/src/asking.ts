@@ -4,7 +4,7 @@ import { type Answer, Refusal, query } from "./api";
 import { type Body, type Question, bodyOf, formOf, isRate, isShare, raw } from "./question";
 import { type Series, greatest, numbers, sharedLabels, title } from "./series";
 import type { Explored } from "./state";
-import { type Span, span, step } from "./time";
+import { type Span, durationText, span, step } from "./time";
 import { type Unit, unitOf } from "./units";
 import { LINES_MAX, type Line } from "./parts/chart";
 import { mapped, pause, pooled } from "./slices";
@@ -42,8 +42,33 @@ function toMillis(one: Series): Series {
   return { ...one, nanos, times: nanos.map((text) => Math.floor(Number(text.slice(0, -3)) / 1000)) };
 }
 
-async function answered(database: string, body: Body, signal: AbortSignal): Promise<Answer> {
-  const answer = await query(database, body, signal);
+/** Samples that a step should hold where it is compared with the one before: of fewer, now one more falls into it and now one less, and a counter that grows steadily looks ragged. */
+const RATED_SAMPLES_MIN = 4;
+
+/** Steps that are left of a range, however far its samples lie apart. */
+const RATED_STEPS_MIN = 12;
+
+/** The step that a question's answer should have had, by how far its samples lie apart: what was asked, or more for a rate. */
+export function ratedStep(question: Question, { series, figures }: Pick<Answer, "series" | "figures">, body: Body): number {
+  if (question.language !== "opentsdb" || !isRate(question) || !question.text.includes("$step-")) return body.step_ms;
+  const [firsts, lasts] = [series.map(({ times }) => times[0]!), series.map(({ times }) => times.at(-1)!)].map((times) => times.filter((time) => time !== undefined));
+  if (!firsts?.length || !lasts?.length || !figures.samples_read) return body.step_ms;
+  const covered = Math.max(...lasts) - Math.min(...firsts) + body.step_ms;
+  const apart = (covered * figures.series_read) / figures.samples_read;
+  const range = body.end_ms - body.start_ms;
+  const wanted = Math.min(RATED_SAMPLES_MIN * apart, range / RATED_STEPS_MIN);
+  // Times a little apart are no reason to ask again.
+  return wanted > body.step_ms * 1.1 ? step(range, range / (wanted * 0.95)) : body.step_ms;
+}
+
+/** The answer to a question; one about rates is asked again where its step is finer than its samples. */
+export async function answered(database: string, question: Question, body: Body, signal: AbortSignal): Promise<Answer> {
+  let answer = await query(database, body, signal);
+  const stepMs = ratedStep(question, answer, body);
+  if (stepMs > body.step_ms) {
+    answer = await query(database, { ...body, step_ms: stepMs }, signal);
+    answer = { ...answer, notes: [...answer.notes, `Samples lie too far apart for rates of ${durationText(body.step_ms)}; these are of ${durationText(stepMs)}.`] };
+  }
   // What is made of it follows in tasks of its own.
   await pause();
   return { ...answer, series: await mapped(answer.series, toMillis, signal) };
@@ -58,7 +83,7 @@ export async function askAll(explored: Explored, signal: AbortSignal, steps = ST
     if (!isAsked(question)) return { question, answer: null, error: null };
     try {
       const body = asBody(question, explored.view, wanted, stepMs);
-      return { question, answer: await answered(explored.database, body, signal), error: null };
+      return { question, answer: await answered(explored.database, question, body, signal), error: null };
     } catch (error) {
       // Where nobody answers it is not this question's fault.
       if (signal.aborted || (error instanceof Refusal && error.isSilence)) throw error;

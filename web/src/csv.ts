@@ -90,7 +90,8 @@ const MAIL = /^(?:[a-z]{3}, )?\d{1,2} [a-z]{3} \d{4} \d{2}:\d{2}/i;
 
 /** The instant of a date as programs write it; one that names no zone is of the browser's, as what the page shows of it. */
 export function cellMs(cell: string): number | null {
-  const text = cell.trim();
+  // With points the day stands first, and the year last.
+  const text = cell.trim().replace(/^(\d{1,2})\.(\d{1,2})\.(\d{4})(?!\d)/, "$3-$2-$1");
   const ms = dateMs(text, "local") ?? (MAIL.test(text) ? Date.parse(text) : Number.NaN);
   return Number.isNaN(ms) ? null : ms;
 }
@@ -130,6 +131,22 @@ export function sheetOf(lines: string[], wanted?: Sheet["decimal"]): Sheet | nul
   return { columns, separator, decimal, precision: time < 0 ? "ns" : precisionOf(column(time).find((cell) => isNumber(cell) || isDate(cell)) ?? "") };
 }
 
+/** The same with another column as the time, whose cells tell in which unit. */
+export function timedBy(sheet: Sheet, at: number, lines: string[]): Sheet {
+  const stands = lines.slice(1).filter(Boolean).map((line) => (cells(line, sheet.separator)[at] ?? "").trim());
+  const known = stands.find((cell) => isDate(cell) || isNumber(cell));
+  const columns = sheet.columns.map((column, index): Column => (index === at ? { ...column, role: "time" } : column.role === "time" ? { ...column, role: "none" } : column));
+  return { ...sheet, columns, precision: known === undefined ? sheet.precision : precisionOf(isDate(known) ? "" : known) };
+}
+
+/** The same with another mark before decimals, by which other columns may be numbers; what was chosen by hand stays. */
+export function markedBy(sheet: Sheet, decimal: Sheet["decimal"], lines: string[]): Sheet {
+  const [before, after] = [sheetOf(lines, sheet.decimal), sheetOf(lines, decimal)];
+  const columns = sheet.columns.map((column, at) => (column.role === before?.columns[at]?.role ? after?.columns[at] ?? column : column));
+  const isTwice = columns.filter(({ role }) => role === "time").length > 1;
+  return { ...sheet, decimal, columns: isTwice ? sheet.columns : columns, precision: sheet.precision === before?.precision ? after?.precision ?? sheet.precision : sheet.precision };
+}
+
 /** The unit of a time, by its size: none of these units comes near another for a hundred years. */
 export function precisionOf(text: string): Sheet["precision"] {
   if (!isNumber(text)) return "date";
@@ -148,9 +165,11 @@ function nanos(text: string, precision: Sheet["precision"]): string {
     const at = cellMs(text);
     return at === null ? text : `${at}000000`;
   }
-  const [whole = "", part = ""] = text.trim().split(".");
+  const number = /^(-?\d+)(?:\.(\d*))?$/.exec(text.trim());
+  if (!number) return text;
+  const [, whole, part = ""] = number;
   const places = NANOS[precision];
-  return /^-?\d+$/.test(whole) && /^\d*$/.test(part) ? `${whole}${part.padEnd(places, "0").slice(0, places)}` : text;
+  return `${whole}${part.padEnd(places, "0").slice(0, places)}`;
 }
 
 /** A row as an Influx line. What is wrong with a value stays, so that the server says so by its line. */
@@ -163,7 +182,8 @@ export function lineOf(row: string, sheet: Sheet, measurement: string): string {
   sheet.columns.forEach(({ name, role }, at) => {
     const cell = (found[at] ?? "").trim();
     if (cell === "") return;
-    if (role === "time") time = ` ${nanos(sheet.precision === "date" ? cell : pointed(cell, sheet.decimal), sheet.precision)}`;
+    // What is no time stays one word, so that the server says that it is none.
+    if (role === "time") time = ` ${escaped(nanos(sheet.precision === "date" ? cell : pointed(cell, sheet.decimal), sheet.precision))}`;
     if (role === "label") head += `,${escaped(name)}=${escaped(cell)}`;
     if (role === "value") fields.push(`${escaped(name)}=${escaped(pointed(cell, sheet.decimal))}`);
   });

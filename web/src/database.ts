@@ -1,5 +1,5 @@
-// The database that is looked into. The address names it, so that a link leads others to the same; the
-// browser remembers it for addresses that name nothing stored.
+// The database that is looked into. The address names it, so that a link leads others to the same. For
+// addresses that name nothing stored each tab remembers its own, and the browser the last one for new tabs.
 
 const KEY = "foliot.database";
 
@@ -7,6 +7,9 @@ const KEY = "foliot.database";
 const STORED = ["m", "i", "p", "start", "metric", "label", "name"];
 
 let current = "";
+
+/** Whether it is what was remembered, and named by no address. */
+let isRemembered = false;
 
 /** Its name; "" where it is the server's own. */
 export const database = () => current;
@@ -18,9 +21,12 @@ export const meantBy = (params: URLSearchParams, remembered: string) =>
 /** Whether an address leaves it to others which database is meant. */
 export const leavesOpen = (params: URLSearchParams) => !params.has("db") && !STORED.some((name) => params.has(name));
 
+/** What is remembered and no longer there; nothing where somebody has said it. */
+export const isGone = (names: string[]) => isRemembered && current !== "" && !names.includes(current);
+
 function remembered(): string {
   try {
-    return localStorage.getItem(KEY) ?? "";
+    return sessionStorage.getItem(KEY) ?? localStorage.getItem(KEY) ?? "";
   } catch {
     // A browser that keeps nothing knows the one that was looked into last.
     return current;
@@ -29,8 +35,12 @@ function remembered(): string {
 
 /** Goes into the database that an address means, and remembers it. */
 export function enter(params: URLSearchParams) {
+  const before = current;
   current = meantBy(params, remembered());
+  // An address gets its name as soon as it is known, and comes here again.
+  isRemembered = leavesOpen(params) || (isRemembered && current === before);
   try {
+    sessionStorage.setItem(KEY, current);
     localStorage.setItem(KEY, current);
   } catch {
     // It is looked into for now.

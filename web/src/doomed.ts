@@ -3,22 +3,40 @@
 import type { Doomed } from "./api";
 import { instant } from "./time";
 
-/** "host=a, rack=r" as labels; nothing where it is none of that. */
-export function labelsOf(text: string): Record<string, string> | null {
-  const labels: Record<string, string> = {};
-  for (const part of text.split(",").map((piece) => piece.trim()).filter(Boolean)) {
-    const at = part.indexOf("=");
-    const [name, value] = [part.slice(0, at).trim(), part.slice(at + 1).trim()];
-    if (at < 1 || !name || !value || /[*|]/.test(value)) return null;
-    labels[name] = value;
+/** A name or a value, in quotes or with a backslash before what would end it, and all that stands behind it. */
+function word(text: string, ends: string): { word: string; rest: string } | null {
+  const begun = text.trimStart();
+  const isQuoted = begun.startsWith('"');
+  let said = "";
+  for (let at = isQuoted ? 1 : 0; at <= begun.length; at += 1) {
+    const mark = begun[at];
+    if (mark === "\\" && at + 1 < begun.length) said += begun[at += 1];
+    else if (isQuoted && mark === '"') return { word: said, rest: begun.slice(at + 1).trimStart() };
+    else if (!isQuoted && (mark === undefined || ends.includes(mark))) return { word: said.trim(), rest: begun.slice(at) };
+    else if (mark !== undefined) said += mark;
   }
-  return labels;
+  return null;
+}
+
+/** `host=a, rack="r, s"` as labels; nothing where it is none of that, or names one twice. */
+export function labelsOf(text: string): Record<string, string> | null {
+  const labels = new Map<string, string>();
+  for (let rest = text.trim(); rest; rest = rest.replace(/^,\s*/, "")) {
+    if (rest.startsWith(",")) continue;
+    const name = word(rest, "=,");
+    if (!name?.word || !name.rest.startsWith("=") || labels.has(name.word)) return null;
+    const value = word(name.rest.slice(1), ",");
+    if (!value?.word || /[*|]/.test(value.word) || (value.rest && !value.rest.startsWith(","))) return null;
+    labels.set(name.word, value.word);
+    rest = value.rest;
+  }
+  return Object.fromEntries(labels);
 }
 
 /** What is meant, or what is wrong with it. Empty fields mean all until now: what comes later was not counted, and must not go. */
 export function doomed(metric: string, labels: string, from: string, to: string, nowMs: number): Doomed | string {
   const wanted = labelsOf(labels);
-  if (!wanted) return "Labels are names and exact values: host=web1, rack=r2";
+  if (!wanted) return "Labels are names and exact values, each once, in quotes where they hold a comma: host=web1, rack=\"r, 2\"";
   const made: Doomed = { metric, ...(Object.keys(wanted).length ? { labels: wanted } : {}) };
   for (const [name, text, side] of [["start_ms", from, "From"], ["end_ms", to, "To"]] as const) {
     if (!text.trim() && name === "start_ms") continue;
@@ -32,8 +50,10 @@ export function doomed(metric: string, labels: string, from: string, to: string,
 
 /** "cpu{host=a}" or "cpu,host=a" as measurement and labels; nothing where it is neither. */
 export function seriesOf(text: string): { measurement: string; labels: Record<string, string> } | null {
-  const found = /^\s*([^{},\s]+)\s*(?:\{([^{}]*)\}|,(.*))?\s*$/.exec(text);
-  const bare = (found?.[2] ?? found?.[3] ?? "").replace(/="([^"]*)"/g, "=$1");
-  const labels = found ? labelsOf(bare) : null;
-  return found?.[1] && labels ? { measurement: found[1], labels } : null;
+  const name = word(text, "{, ");
+  const behind = name?.rest.trim() ?? "";
+  const braced = /^\{(.*)\}$/s.exec(behind);
+  if (!name?.word || /[{}]/.test(name.word) || (!braced && behind && !behind.startsWith(","))) return null;
+  const labels = labelsOf(braced ? braced[1]! : behind.slice(1));
+  return labels && { measurement: name.word, labels };
 }

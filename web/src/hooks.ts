@@ -132,3 +132,22 @@ export function useGrowing(first: number, most: number): [number, (event: { curr
 export function useInSight(selector: string, chosen: string) {
   useEffect(() => document.querySelector(selector)?.scrollIntoView({ block: "nearest", inline: "center" }), [chosen]);
 }
+
+/** Something that outlives the component that uses it: work that goes on when its page is left is found again there. */
+export function held<T>(initial: T): () => [T, (next: T | ((before: T) => T)) => void] {
+  let value = initial;
+  const users = new Set<() => void>();
+  const set = (next: T | ((before: T) => T)) => {
+    value = typeof next === "function" ? (next as (before: T) => T)(value) : next;
+    users.forEach((draw) => draw());
+  };
+  return () => {
+    const [, setTurn] = useState(0);
+    useEffect(() => {
+      const draw = () => setTurn((turn) => turn + 1);
+      users.add(draw);
+      return () => { users.delete(draw); };
+    }, []);
+    return [value, set];
+  };
+}

@@ -61,7 +61,10 @@ function Page() {
   useKeys((event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || isTyped(event)) return;
     const page = PAGES[Number(event.key) - 1];
-    if (page) location.hash = `#/${page[0]}`;
+    if (page) {
+      location.hash = `#/${page[0]}`;
+      setShowsKeys(false);
+    }
     if (event.key === "?") setShowsKeys(!showsKeys);
     if (event.key === "/") {
       event.preventDefault();
@@ -121,7 +124,8 @@ function Clocks({ serverMs }: { serverMs: number }) {
 /** Where no page is, and which one may have been meant. */
 function Nowhere() {
   const name = /^#\/?([^?]*)/.exec(location.hash)?.[1] ?? "";
-  const [near = "home"] = nearest(name, NAMES, 1);
+  const called = PAGES.find(([, title]) => title.toLowerCase() === name.toLowerCase())?.[0];
+  const near = called ?? nearest(name, NAMES, 1)[0] ?? "home";
   const title = PAGES.find(([page]) => page === near)?.[1];
   return <Empty title={`There is no page “${name}”`}><p>Did you mean <a href={`#/${near}`}>{title}</a>?</p></Empty>;
 }

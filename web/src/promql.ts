@@ -98,3 +98,13 @@ export function promqlExpected(text: string, cursor: number): PromqlExpected {
   }
   return { ...base, of: "metrics" };
 }
+
+/** The metrics that an expression names by themselves. */
+export function metricsIn(text: string): string[] {
+  const bare = text
+    .replace(/"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|`[^`]*`/g, '""').replace(/#.*$/gm, "")
+    .replace(/\{[^}]*\}/g, " ").replace(/\[[^\]]*\]/g, " ")
+    .replace(/\b(by|without|on|ignoring|group_left|group_right)\s*\([^)]*\)/gi, " ");
+  const words = bare.matchAll(/(?<![\w:.$])[a-zA-Z_:][\w:]*(?!\s*\(|[\w:])/g);
+  return [...new Set([...words].map(([word]) => word).filter((word) => !KEYWORDS.has(word.toLowerCase())))];
+}

@@ -187,7 +187,7 @@ export function newest(all: Series[], count: number): Sample[] {
 }
 
 /** Whether the samples only grow, but for a few restarts: then their speed says more. */
-export function isCounter(series: Series[]): boolean {
+export function isCounter(series: Series[], metric: string): boolean {
   let [steps, falls, rises] = [0, 0, 0];
   for (const one of series) {
     const values = numbers(one).filter((value) => value !== null);
@@ -198,6 +198,8 @@ export function isCounter(series: Series[]): boolean {
       if (change > 0) rises += 1;
     }
   }
+  // Prometheus' counters are called so, and are floats.
+  if (/_total$/.test(metric)) return falls * 50 <= steps;
   return steps >= 4 && rises > 0 && falls * 50 <= steps && series.every((one) => one.kind === "integer");
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { addressIn, database, enter, here, leavesOpen, meantBy } from "../src/database";
+import { addressIn, database, enter, here, isGone, leavesOpen, meantBy } from "../src/database";
 import { exploring, labelAddress, metricAddress, place } from "../src/state";
 
 const params = (text: string) => new URLSearchParams(text);
@@ -21,6 +21,16 @@ describe("the database", () => {
     expect(here("#/explore?p=a%2Bb")).toBe("#/explore?p=a%2Bb&db=a+b");
     enter(params("db="));
     for (const address of [exploring("m"), metricAddress("m"), here("#/metrics")]) expect(place(address).params.has("db")).toBe(false);
+  });
+  it("is let go where it was only remembered and is there no more", () => {
+    enter(params("db=gone"));
+    expect(isGone(["default"])).toBe(false);
+    // What is remembered is named by the address as soon as it is known.
+    enter(params("view=log"));
+    enter(params("view=log&db=gone"));
+    expect([database(), isGone(["default"]), isGone(["default", "gone"])]).toEqual(["gone", true, false]);
+    enter(params("db="));
+    expect(isGone(["default"])).toBe(false);
   });
   it("is changed without what only the former has", () => {
     expect(addressIn("b", "metrics", params("metric=m&db=a"))).toBe("#/metrics?db=b");

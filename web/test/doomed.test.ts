@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { doomed, labelsOf } from "../src/doomed";
+import { doomed, labelsOf, seriesOf } from "../src/doomed";
 
 describe("what is to be deleted", () => {
   it("is all of a metric that was there when it was counted, where nothing else is said", () =>
@@ -9,4 +9,16 @@ describe("what is to be deleted", () => {
   it.each([["host", "", ""], ["host=", "", ""], ["=a", "", ""], ["host=*", "", ""], ["host=a|b", "", ""], ["", "yesterday", ""], ["", "", "soon"], ["", "1h-ago", "2h-ago"]])(
     "is refused as %s from %s to %s", (labels, from, to) => expect(typeof doomed("m", labels, from, to, 1e12)).toBe("string"));
   it("takes no label for granted", () => expect(labelsOf("a=1,,b=2")).toEqual({ a: "1", b: "2" }));
+  it("knows marks in names and values, in quotes or behind a backslash", () => {
+    expect(labelsOf('host="a,b", rack=r\\,2')).toEqual({ host: "a,b", rack: "r,2" });
+    expect(labelsOf('"l 1"="v\\",\'=z", c\\=d=e=f')).toEqual({ "l 1": "v\",'=z", "c=d": "e=f" });
+    for (const wrong of ["a=b,a=c", 'a="b', 'a="b"c', "a=b c=d,=e", '"a"']) expect(labelsOf(wrong)).toBe(null);
+  });
+  it("is of a series as it is written in either way", () => {
+    const a = { measurement: "cpu", labels: { host: "web1", env: "dev" } };
+    expect([seriesOf("cpu,host=web1,env=dev"), seriesOf('cpu{host="web1", env=dev}'), seriesOf(" cpu { host=web1,env=dev } ")]).toEqual([a, a, a]);
+    expect(seriesOf("a\\,b,c=d")).toEqual({ measurement: "a,b", labels: { c: "d" } });
+    expect(seriesOf("cpu")).toEqual({ measurement: "cpu", labels: {} });
+    expect([seriesOf("cpu{host=a"), seriesOf("cpu}x"), seriesOf(""), seriesOf("cpu,host")]).toEqual([null, null, null, null]);
+  });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from "vitest";
-import { cells, cellMs, lineOf, precisionOf, rowsOf, sheetOf } from "../src/csv";
+import { cells, cellMs, lineOf, markedBy, precisionOf, rowsOf, sheetOf, timedBy } from "../src/csv";
 import { seriesOf } from "../src/doomed";
 import { formatOf, influxPrecision, linesOf } from "../src/importing";
 
@@ -94,4 +94,32 @@ describe("series", () => {
   it.each([["cpu", {}], ["cpu,host=a,env=dev", { host: "a", env: "dev" }], ["cpu{host=a, env=\"dev\"}", { host: "a", env: "dev" }]])(
     "as %s are read", (text, labels) => expect(seriesOf(text)).toEqual({ measurement: "cpu", labels }));
   it.each(["", "cpu{host}", "{a=b}", "cpu host=a"])("as %s are none", (text) => expect(seriesOf(text)).toBeNull());
+});
+
+describe("times of a sheet", () => {
+  const lines = ["Zeit;ort;temp", "28.11.2026 00:10:00;Süd;21,5", "28.11.2026 00:20:00;Süd;22,5", "nie;Süd;1,5"];
+  it("are dates with the day first, where points stand between", () => {
+    const sheet = sheetOf(lines.slice(0, 3))!;
+    expect([sheet.precision, sheet.columns.map(({ role }) => role), sheet.decimal]).toEqual(["date", ["time", "label", "value"], ","]);
+    const at = new Date(2026, 10, 28, 0, 10).getTime();
+    expect(lineOf(lines[1]!, sheet, "m")).toBe(`m,ort=Süd temp=21.5 ${at}000000`);
+  });
+  it("that are none are not read as the number that they begin with", () => {
+    const sheet = { ...sheetOf(lines)!, precision: "ns" as const };
+    const timed = { ...sheet, columns: sheet.columns.map((column, at) => ({ ...column, role: (["time", "label", "value"] as const)[at]! })) };
+    expect(lineOf(lines[1]!, timed, "m")).toBe("m,ort=Süd temp=21.5 28.11.2026\\ 00:10:00");
+  });
+  it("tell their unit when their column is chosen", () => {
+    const sheet = sheetOf(["a,b", "x,2026-11-28T00:10:00Z", "y,2", "z,3"])!;
+    expect(sheet.columns.some(({ role }) => role === "time")).toBe(false);
+    const timed = timedBy(sheet, 1, ["a,b", "x,2026-11-28T00:10:00Z"]);
+    expect([timed.precision, timed.columns[1]!.role]).toEqual(["date", "time"]);
+    expect(timedBy(sheet, 1, ["a,b", "x,1700000000"]).precision).toBe("s");
+  });
+  it("and other columns stay as they were chosen when decimals have another mark", () => {
+    const sheet = sheetOf(["when;a;b", "1700000000;1,5;2,5"])!;
+    const mine = { ...sheet, columns: sheet.columns.map((column, at) => (at === 2 ? { ...column, role: "label" as const } : column)) };
+    expect(markedBy(mine, ".", ["when;a;b", "1700000000;1,5;2,5"]).columns.map(({ role }) => role)).toEqual(["time", "label", "label"]);
+    expect(markedBy(mine, ",", ["when;a;b", "1700000000;1,5;2,5"]).columns.map(({ role }) => role)).toEqual(["time", "value", "label"]);
+  });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { nextPromqlWord, promqlExpected } from "../src/promql";
+import { nextPromqlWord, promqlExpected, metricsIn } from "../src/promql";
 import { halvesOf, promqlName } from "../src/metric";
 import { formOf, promqlOf, raw, selectorOf } from "../src/question";
 
@@ -53,4 +53,14 @@ describe("questions", () => {
     expect([await said("cpu.usage_user"), await said("my.app.usage_user"), await said("sys.load"), await said("up"), await said(".usage_user")])
       .toEqual(["cpu_usage_user", "my.app_usage_user", "sys.load", "up", ".usage_user"]);
   });
+});
+
+describe("metrics of an expression", () => {
+  it.each([
+    ["up", ["up"]],
+    ['sum by (job) (rate(http_requests_total{code="a b"}[5m])) / on (job) group_left (x) job:all:rate', ["http_requests_total", "job:all:rate"]],
+    ['{__name__="x"} and a unless (b offset 5m) > bool 2', ["a", "b"]],
+    ["histogram_quantile(0.9, sum(rate(x_bucket[$range])) without (le)) # not", ["x_bucket"]],
+    ["1 + 2", []],
+  ])("%s are these", (text, names) => expect(metricsIn(text)).toEqual(names));
 });

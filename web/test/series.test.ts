@@ -34,7 +34,7 @@ describe("stacks", () => {
 });
 
 describe("counters", () => {
-  const counts = (values: number[], kind = "integer") => isCounter([series({ kind, values, times: values })]);
+  const counts = (values: number[], kind = "integer", metric = "m") => isCounter([series({ kind, values, times: values })], metric);
   it("only grow, but for restarts", () => {
     expect(counts([1, 2, 2, 5, 9])).toBe(true);
     expect(counts([...Array(60).keys(), 0, 1])).toBe(true);
@@ -42,6 +42,11 @@ describe("counters", () => {
     expect(counts([3, 3, 3, 3, 3])).toBe(false);
     expect(counts([1, 2, 3, 4, 5], "float")).toBe(false);
     expect(counts([1, 2])).toBe(false);
+  });
+  it("are known by what Prometheus calls them, unless they fall", () => {
+    expect(counts([1, 2.5, 3, 4, 5], "float", "sent_bytes_total")).toBe(true);
+    expect(counts([], "float", "sent_bytes_total")).toBe(true);
+    expect(counts([5, 4, 3, 2, 1], "float", "sent_bytes_total")).toBe(false);
   });
 });
 

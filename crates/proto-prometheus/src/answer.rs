@@ -476,7 +476,8 @@ mod tests {
     }
 
     proptest! {
-        /// The oracle is the standard library.
+        /// The oracle is the standard library, but where two texts are as short and as near: there
+        /// Go writes the even one (825345756604763.2 of 825345756604763.25).
         #[test]
         fn numbers_are_the_shortest_that_read_back(
             of in prop_oneof![
@@ -487,7 +488,10 @@ mod tests {
         ) {
             let text = written(of);
             if of.is_finite() && (1e-6..1e21).contains(&of.abs()) {
-                prop_assert_eq!(&text, &of.to_string());
+                let other = of.to_string();
+                let is_even = text.ends_with(['0', '2', '4', '6', '8']);
+                let are_near = text.get(..text.len() - 1) == other.get(..other.len() - 1);
+                prop_assert!(text == other || (are_near && is_even), "{} and {}", text, other);
             }
             if !of.is_nan() {
                 prop_assert_eq!(text.parse::<f64>().unwrap().to_bits(), of.to_bits());
@@ -498,6 +502,8 @@ mod tests {
     #[test]
     fn numbers_and_times_are_as_go_writes_them() {
         let cases = [
+            (825_345_756_604_763.25, "825345756604763.2"),
+            (825_345_756_604_763.75, "825345756604763.8"),
             (1.0, "1"),
             (-0.0, "-0"),
             (0.1, "0.1"),

@@ -200,6 +200,7 @@ function Result({ found, explored, set, onRun }: ResultProps) {
         </Empty>
       )}
       {all.length > 0 && explored.view !== "graph" && <Samples all={all} zone={explored.zone} />}
+      {all.length > 0 && explored.view === "graph" && all.every(({ kind }) => kind === "string") && <p class="note" role="status">These values are texts, which no graph shows: the table does.</p>}
       {all.length > 0 && explored.view === "graph" && (
         <>
           <Chart

@@ -1,10 +1,11 @@
 // Import: a file is dropped, looked at, tried without storing anything, and then brought in.
 
-import { useRef, useState } from "preact/hooks";
-import { type Column, type Role, type Sheet, sheetOf } from "../csv";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { type Column, type Role, type Sheet, cells, markedBy, rowsOf, sheetOf, timedBy } from "../csv";
 import { database } from "../database";
 import { FORMATS, type Format, LOOKED_AT_BYTES, type Plan, type Progress, bringFile, formatOf, influxPrecision } from "../importing";
 import { faultOf, isGzip, unpacked } from "../encoding";
+import { held } from "../hooks";
 import { Failed, Loading } from "../parts/small";
 import { timeText } from "../time";
 import { format } from "../units";
@@ -28,6 +29,14 @@ const ROLES: [Role, string][] = [["time", "time"], ["value", "value"], ["label",
 
 const METRICS_LISTED = 50;
 
+/** Rows of a file of columns that are shown. */
+const ROWS_SHOWN = 4;
+
+/** An import goes on while another page is looked at, and this page shows it again. */
+const useChosen = held<Chosen | null>(null);
+const useRun = held<Run | null>(null);
+const useError = held<Error | null>(null);
+
 const firstBytes = async (file: File) => new Uint8Array(await file.slice(0, LOOKED_AT_BYTES).arrayBuffer());
 
 async function look(given: File): Promise<Chosen> {
@@ -46,9 +55,18 @@ async function look(given: File): Promise<Chosen> {
 }
 
 export function Import() {
-  const [chosen, setChosen] = useState<Chosen | null>(null);
-  const [run, setRun] = useState<Run | null>(null);
-  const [error, setError] = useState<Error | null>(null);
+  const [chosen, setChosen] = useChosen();
+  const [run, setRun] = useRun();
+  const [error, setError] = useError();
+  const isElsewhere = chosen !== null && chosen.plan.database !== database();
+  // What was only looked at belongs to the database that was chosen then.
+  useEffect(() => {
+    if (!isElsewhere || (run && !run.isDry)) return;
+    run?.abort.abort();
+    setChosen(null);
+    setRun(null);
+    setError(null);
+  }, []);
   const [isOver, setIsOver] = useState(false);
   const [isLooking, setIsLooking] = useState(false);
   const field = useRef<HTMLInputElement>(null);
@@ -105,7 +123,7 @@ export function Import() {
       >
         <input ref={field} type="file" class="unseen" aria-label="File to import" tabIndex={-1} onChange={(event) => choose(event.currentTarget.files?.[0])} />
         {chosen
-          ? <p class="bar"><b>{chosen.file.name}</b><span class="note">{format(chosen.file.size, "bytes")}{database() && `, into the database ${database()}`}</span><span class="grow" /><button type="button" onClick={() => field.current?.click()}>Another file</button></p>
+          ? <p class="bar"><b>{chosen.file.name}</b><span class="note">{format(chosen.file.size, "bytes")}{(chosen.plan.database || isElsewhere) && `, into ${chosen.plan.database ? `the database ${chosen.plan.database}` : "the server's own database"}`}</span><span class="grow" /><button type="button" onClick={() => field.current?.click()}>Another file</button></p>
           : (
             <div class="empty">
               <svg viewBox="0 0 48 24" aria-hidden="true"><path d="M24 3v13M18 10l6 6 6-6M4 15v6h40v-6" /></svg>
@@ -125,7 +143,7 @@ export function Import() {
             </select>
           </div>
           {chosen.plan.format === "csv" && chosen.plan.sheet && (
-            <SheetForm sheet={chosen.plan.sheet} measurement={chosen.plan.measurement} lines={chosen.lines} onSheet={(sheet) => set({ sheet })} onDecimal={(decimal) => set({ sheet: sheetOf(chosen.lines, decimal) })} onMeasurement={(measurement) => set({ measurement })} />
+            <SheetForm sheet={chosen.plan.sheet} measurement={chosen.plan.measurement} lines={chosen.lines} onSheet={(sheet) => set({ sheet })} onDecimal={(decimal) => set({ sheet: markedBy(chosen.plan.sheet!, decimal, chosen.lines) })} onMeasurement={(measurement) => set({ measurement })} />
           )}
           {chosen.plan.format === "influx" && (
             <label class="check">Times are in&nbsp;
@@ -136,8 +154,8 @@ export function Import() {
           )}
           {chosen.plan.format !== "csv" && <pre class="command first-lines">{chosen.lines.slice(0, 5).join("\n")}</pre>}
           <p class="bar">
-            <button type="button" class={isTried ? "" : "main"} disabled={isBusy || lacks.length > 0} onClick={() => start(true)}>Dry run</button>
-            <button type="button" class={isTried ? "main" : ""} disabled={!isTried || isBusy || !run?.progress?.rows} onClick={() => start(false)}>
+            <button type="button" class={isTried ? "" : "main"} disabled={isBusy || isElsewhere || lacks.length > 0} onClick={() => start(true)}>Dry run</button>
+            <button type="button" class={isTried ? "main" : ""} disabled={!isTried || isBusy || isElsewhere || !run?.progress?.rows} onClick={() => start(false)}>
               {isTried && run?.progress ? `Import ${format(run.progress.rows)} good lines` : "Import"}
             </button>
             {lacks.length > 0 && <span class="quiet">No column is a {lacks.join(", and none a ")}: choose {lacks.length > 1 ? "them" : "it"} above.{lacks.includes("value") && " Is there another mark before decimals than is chosen?"}</span>}
@@ -147,7 +165,7 @@ export function Import() {
           {run && <progress value={run.progress?.bytes ?? 0} max={Math.max(1, chosen.file.size)} aria-label="Read so far" />}
         </section>
       )}
-      {run?.progress && <Outcome run={run} progress={run.progress} />}
+      {run?.progress && <Outcome run={run} progress={run.progress} isSheet={chosen?.plan.format === "csv"} />}
     </div>
   );
 }
@@ -163,12 +181,10 @@ interface SheetProps {
 }
 
 function SheetForm({ sheet, measurement, lines, onSheet, onDecimal, onMeasurement }: SheetProps) {
-  const rows = lines.slice(1, 5).filter(Boolean).map((line) => line.split(sheet.separator));
-  const setRole = (at: number, role: Role) => onSheet({
-    ...sheet,
-    // There is one time.
-    columns: sheet.columns.map((column, index): Column => (index === at ? { ...column, role } : role === "time" && column.role === "time" ? { ...column, role: "none" } : column)),
-  });
+  const rows = rowsOf(lines.slice(1).join("\n"), sheet.separator, 2).rows.filter((row) => row !== null && row !== "").slice(0, ROWS_SHOWN).map((row) => cells(row!, sheet.separator));
+  const setRole = (at: number, role: Role) => onSheet(role === "time"
+    ? timedBy(sheet, at, lines)
+    : { ...sheet, columns: sheet.columns.map((column, index): Column => (index === at ? { ...column, role } : column)) });
   const isTimed = sheet.columns.some(({ role }) => role === "time");
   return (
     <>
@@ -184,6 +200,7 @@ function SheetForm({ sheet, measurement, lines, onSheet, onDecimal, onMeasuremen
             <select value={sheet.precision} onChange={(event) => onSheet({ ...sheet, precision: event.currentTarget.value as Sheet["precision"] })}>
               <option value="date">dates</option><option value="s">seconds</option><option value="ms">milliseconds</option><option value="us">microseconds</option><option value="ns">nanoseconds</option>
             </select>
+            {sheet.precision === "date" && <span class="note">&nbsp;as 2026-11-28 13:30:00, 28.11.2026 13:30, or with a zone</span>}
           </label>
         )}
       </div>
@@ -207,7 +224,15 @@ function SheetForm({ sheet, measurement, lines, onSheet, onDecimal, onMeasuremen
 /** What is said of an end that was none. */
 const CUT = { cancelled: "Cancelled", broken: "Stopped before the end of the file" };
 
-function Outcome({ run: { isDry, end }, progress }: { run: Run; progress: Progress }) {
+/** What is said of lines of Influx that were made of cells. */
+const OF_CELLS: [RegExp, string][] = [
+  [/invalid boolean/, "is no number; the column may be a label, or have another mark before its decimals"],
+  [/bad timestamp/, "is no time as it was chosen above"],
+];
+
+const saidOfCell = (message: string) => OF_CELLS.find(([pattern]) => pattern.test(message))?.[1] ?? message;
+
+function Outcome({ run: { isDry, end }, progress, isSheet }: { run: Run; progress: Progress; isSheet: boolean }) {
   const metrics = [...progress.metrics].sort(([a], [b]) => (a < b ? -1 : 1));
   const isCut = end === "cancelled" || end === "broken";
   const said = isCut ? CUT[end] : !end ? (isDry ? "Reading…" : "Storing…") : isDry ? "This is what would be stored" : "Stored";
@@ -238,7 +263,7 @@ function Outcome({ run: { isDry, end }, progress }: { run: Run; progress: Progre
               <thead><tr><th scope="col" class="number">Line</th><th scope="col">What is wrong</th></tr></thead>
               <tbody>
                 {progress.faults.map(({ line, field, message, text }, index) => (
-                  <tr key={index}><td class="number">{line}</td><td><b>{field}</b> {message}{text && <div class="code bad-line">{text}</div>}</td></tr>
+                  <tr key={index}><td class="number">{line}</td><td><b>{field}</b> {isSheet ? saidOfCell(message) : message}{text && <div class="code bad-line">{text}</div>}</td></tr>
                 ))}
               </tbody>
             </table>

@@ -2,6 +2,7 @@
 
 import { useState } from "preact/hooks";
 import { type Facts, type Help, cardinality, catalogue, facts, query } from "../api";
+import { answered } from "../asking";
 import { database } from "../database";
 import { useAsked, useHidesOwn } from "../hooks";
 import { HideOwn, WITHOUT_OWN } from "../parts/own";
@@ -130,7 +131,10 @@ function Largest() {
 async function panel(metric: string, signal: AbortSignal) {
   const span = { start: Date.now() - HOUR_MS, end: Date.now() };
   const stepMs = step(HOUR_MS, 240);
-  const ask = (counts: boolean) => query(database(), bodyOf(about(metric, counts), span, stepMs), signal);
+  const ask = (counts: boolean) => {
+    const question = about(metric, counts);
+    return answered(database(), question, bodyOf(question, span, stepMs), signal);
+  };
   if (!isPlainName(metric)) return { span, counts: false, series: (await ask(false)).series };
   // The samples as they are tell a counter from a gauge: their last quarter of an hour is enough, where there are some.
   const stored = async (start: number) => {
@@ -138,7 +142,7 @@ async function panel(metric: string, signal: AbortSignal) {
     return (await query(database(), body, signal).catch(() => null))?.series ?? [];
   };
   const recent = await stored(span.end - HOUR_MS / 4);
-  const counts = isCounter((recent.length ? recent : await stored(span.start)).slice(0, 20));
+  const counts = isCounter((recent.length ? recent : await stored(span.start)).slice(0, 20), metric);
   return { span, counts, series: (await ask(counts)).series };
 }
 
@@ -154,6 +158,16 @@ function Metric({ metric }: { metric: string }) {
   const found = counted.answer;
   const shown = drawn.answer;
   const shared = sharedLabels(shown?.series ?? []);
+  if (found && !found.series) {
+    return (
+      <div class="details">
+        <section class="card wide">
+          <h2 class="name">{metric}</h2>
+          <Empty title="There is no such metric"><p>Nothing of that name is stored in this database; it may have been dropped. <a href="#/metrics">All metrics</a></p></Empty>
+        </section>
+      </div>
+    );
+  }
   return (
     <div class="details">
       <section class="card wide">

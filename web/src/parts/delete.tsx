@@ -1,7 +1,7 @@
 // Takes samples of a metric away, after it has told how many.
 
 import { useRef, useState } from "preact/hooks";
-import { type Doomed, type Taken, take } from "../api";
+import { type Doomed, Refusal, type Taken, take } from "../api";
 import { database } from "../database";
 import { doomed } from "../doomed";
 import { useLong } from "../hooks";
@@ -40,7 +40,12 @@ export function Delete({ metric, onDone }: { metric: string; onDone: () => void 
       if (signal.aborted) {
         setPreview(null);
         setSaid("Ended. Count again to see what is there.");
-      } else setError(failed as Error);
+      } else {
+        setError(failed as Error);
+        // What was asked may have been done all the same.
+        setPreview(null);
+        if (failed instanceof Refusal && failed.isSilence) setSaid("No answer came. What was wanted may have been done: count again to see what is there.");
+      }
     }
     setIsBusy(false);
   };

@@ -5,6 +5,7 @@ import { catalogue, fields } from "../api";
 import { useAsked } from "../hooks";
 import { namedIn, renamed } from "../influxql";
 import { nearest } from "../nearest";
+import { metricsIn } from "../promql";
 import { type Question, formOf, insteadOf, textOf } from "../question";
 
 /** Names that are offered for one that is none. */
@@ -61,16 +62,30 @@ async function unknownIn(text: string, database: string, signal: AbortSignal): P
   return { said: `${measurement} has no field “${unknown}”.`, name: unknown, others: near.length ? near : all.slice(0, NEAREST_MAX) };
 }
 
-/** Of InfluxQL's questions that were answered with nothing. */
+/** Which metric of an expression of PromQL the store does not have, where all of them are known. */
+async function unknownMetric(text: string, database: string, signal: AbortSignal): Promise<Unknown | null> {
+  const named = metricsIn(text);
+  if (!named.length) return null;
+  const all = await catalogue("metrics", { db: database, limit: LOOKED_AT }, signal);
+  const spelled = [...new Set(all.names.map((name) => name.replace(/[^\w:]/g, "_")))];
+  // A field stands behind its measurement, which is a metric by itself where the field is `value`.
+  const name = named.find((one) => !spelled.includes(one) && !spelled.includes(`${one}_value`));
+  if (name === undefined || !all.is_whole) return null;
+  return { said: `No metric of this database is called “${name}”.`, name, others: nearest(name, spelled, NEAREST_MAX) };
+}
+
+const unknownOf = { opentsdb: null, influxql: unknownIn, promql: unknownMetric };
+
+/** Of questions that were answered with nothing, because what they name is nowhere. */
 export function NearestOfNothing({ question, database, onChoose }: Props) {
-  const isAsked = question.language === "influxql";
-  const asked = useAsked(`${database} ${question.language} ${question.text}`, (signal) => (isAsked ? unknownIn(question.text, database, signal) : Promise.resolve(null)));
+  const look = unknownOf[question.language];
+  const asked = useAsked(`${database} ${question.language} ${question.text}`, (signal) => (look ? look(question.text, database, signal) : Promise.resolve(null)));
   const unknown = asked.answer;
   if (!unknown) return null;
   return (
     <p class="bar nearest" role="status">
       {unknown.said}{unknown.others.length > 0 && " There are:"}
-      {unknown.others.map((name) => <button key={name} type="button" class="plain" onClick={() => onChoose({ ...question, text: renamed(question.text, unknown.name, name) })}>{name}</button>)}
+      {unknown.others.map((name) => <button key={name} type="button" class="plain" onClick={() => onChoose({ ...question, text: question.language === "promql" ? question.text.replace(new RegExp(`(?<![\\w:])${unknown.name}(?![\\w:])`, "g"), name) : renamed(question.text, unknown.name, name) })}>{name}</button>)}
     </p>
   );
 }

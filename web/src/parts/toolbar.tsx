@@ -14,6 +14,9 @@ interface Props {
   onStop: () => void;
 }
 
+/** Letters that a field of the range has room for; what is longer widens it. */
+const WIDTH_MIN = 10;
+
 export function Toolbar({ explored, set, isLoading, onRun, onStop }: Props) {
   const isLong = useLong(isLoading);
   const { range, zone } = explored;
@@ -55,9 +58,9 @@ export function Toolbar({ explored, set, isLoading, onRun, onStop }: Props) {
       </div>
       <span class="between">
         <button type="button" class="plain arrow" aria-label="Earlier" title="Half the range earlier" onClick={() => move((now) => moved(now, -0.5, Date.now()))}>‹</button>
-        <input type="text" aria-label="From" value={start} onInput={(event) => setStart(event.currentTarget.value)} />
+        <input type="text" aria-label="From" size={Math.max(WIDTH_MIN, start.length)} value={start} onInput={(event) => setStart(event.currentTarget.value)} />
         <span aria-hidden="true">–</span>
-        <input type="text" aria-label="To" value={end} onInput={(event) => setEnd(event.currentTarget.value)} />
+        <input type="text" aria-label="To" size={Math.max(WIDTH_MIN, end.length)} value={end} onInput={(event) => setEnd(event.currentTarget.value)} />
         <button type="button" class="plain arrow" aria-label="Later" title="Half the range later" onClick={() => move((now) => moved(now, 0.5, Date.now()))}>›</button>
         <button type="button" class="plain arrow" aria-label="Wider" title="Twice the range" onClick={() => move((now) => widened(now, Date.now()))}>−</button>
       </span>

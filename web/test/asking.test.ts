@@ -1,0 +1,25 @@
+import { describe, expect, it } from "vitest";
+import type { Answer } from "../src/api";
+import { ratedStep } from "../src/asking";
+import { about, bodyOf } from "../src/question";
+
+describe("the step of a rate", () => {
+  const HOUR = 3_600_000;
+  const body = bodyOf(about("m", true), { start: 0, end: HOUR }, 10_000);
+  const answer = (start: number, end: number, series_read: number, samples_read: number) => (
+    { series: [{ times: [start, end] }], figures: { series_read, samples_read } } as unknown as Answer
+  );
+  it("holds four samples, where they lie further apart than the step", () => {
+    expect(ratedStep(about("m", true), answer(0, HOUR, 4, 960), body)).toBe(60_000);
+    expect(ratedStep(about("m", true), answer(0, HOUR, 4, 4 * 3600), body)).toBe(10_000);
+  });
+  it("looks at the time that has samples, and leaves a dozen steps", () => {
+    expect(ratedStep(about("m", true), answer(HOUR - 300_000, HOUR, 1, 20), body)).toBe(60_000);
+    expect(ratedStep(about("m", true), answer(0, HOUR, 1, 4), body)).toBe(300_000);
+  });
+  it("is what was asked of all else", () => {
+    expect(ratedStep(about("m"), answer(0, HOUR, 4, 960), body)).toBe(10_000);
+    expect(ratedStep({ ...about("m", true), text: "sum:1m-avg:rate{dropcounter}:m" }, answer(0, HOUR, 4, 960), body)).toBe(10_000);
+    expect(ratedStep(about("m", true), { series: [], figures: answer(0, 0, 0, 0).figures }, body)).toBe(10_000);
+  });
+});
