@@ -14,7 +14,7 @@ export default defineConfig({
       output: {
         entryFileNames: "s/page.js",
         assetFileNames: "s/page[extname]",
-        // The one that is fetched later: the editor.
+        // Those that are fetched later: the editor, and the pages of files.
         chunkFileNames: "s/[name].js",
       },
     },

@@ -283,7 +283,7 @@ test("another database is chosen once, for all pages", async () => {
   await go("");
   await page.getByRole("link", { name: "elsewhere.v" }).waitFor();
   await go("#/metrics?metric=elsewhere.v");
-  await page.getByText("0 series have samples").waitFor();
+  await page.getByText("There is no such metric").waitFor();
   assert.equal(await page.getByLabel("Database").inputValue(), "default");
   await go("#/metrics?db=nosuch");
   await page.getByText("nosuch").and(page.locator(".failed p")).first().waitFor();

@@ -10,15 +10,13 @@ import { nearest } from "./nearest";
 import { Dashboards } from "./pages/dashboards";
 import { Explore } from "./pages/explore";
 import { Home } from "./pages/home";
-import { Import } from "./pages/import";
 import { Metrics } from "./pages/metrics";
 import { Monitoring } from "./pages/monitoring";
 import { Operations } from "./pages/operations";
-import { Reports } from "./pages/reports";
 import { DatabaseChoice } from "./parts/database";
 import { KeyHelp } from "./parts/keyhelp";
 import { OpeningCard } from "./parts/opening";
-import { Empty } from "./parts/small";
+import { Empty, Failed, Loading } from "./parts/small";
 import { pause } from "./slices";
 import { type PageName, type Place, PAGES as NAMES, place } from "./state";
 import { spanText, timeText } from "./time";
@@ -130,6 +128,22 @@ function Nowhere() {
   return <Empty title={`There is no page “${name}”`}><p>Did you mean <a href={`#/${near}`}>{title}</a>?</p></Empty>;
 }
 
+type Files = typeof import("./pages/files");
+
+/** A page of files, which is fetched first. */
+function OfFiles({ which }: { which: keyof Files }) {
+  const [files, setFiles] = useState<Files | null>(null);
+  const [error, setError] = useState<Error | null>(null);
+  useEffect(() => {
+    import("./pages/files").then(setFiles, () => setError(new Error("This page could not be fetched. Load it again when the server answers.")));
+  }, []);
+  if (files) {
+    const It = files[which];
+    return <It />;
+  }
+  return error ? <Failed error={error} /> : <Loading what="Fetching the page…" />;
+}
+
 /** The page that the address names. */
 function Named({ at }: { at: Place }) {
   return (
@@ -140,9 +154,9 @@ function Named({ at }: { at: Place }) {
       {at.page === "metrics" && <Metrics params={at.params} />}
       {at.page === "dashboards" && <Dashboards params={at.params} />}
       {at.page === "monitoring" && <Monitoring params={at.params} />}
-      {at.page === "import" && <Import />}
+      {at.page === "import" && <OfFiles which="Import" />}
       {at.page === "operations" && <Operations params={at.params} />}
-      {at.page === "reports" && <Reports />}
+      {at.page === "reports" && <OfFiles which="Reports" />}
     </>
   );
 }

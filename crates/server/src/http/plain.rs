@@ -19,6 +19,7 @@ const HTML: &[u8] = include_bytes!("../web/dist/index.html.gz");
 const STYLE: &[u8] = include_bytes!("../web/dist/s/page.css.gz");
 const SCRIPT: &[u8] = include_bytes!("../web/dist/s/page.js.gz");
 const EDITOR: &[u8] = include_bytes!("../web/dist/s/editor.js.gz");
+const FILES: &[u8] = include_bytes!("../web/dist/s/files.js.gz");
 
 /// Nothing but the page's own files may run, and only this server may be asked.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
@@ -37,6 +38,7 @@ pub(super) fn page(asset: Asset, request: &HeaderMap) -> Reply {
         Asset::Style => ("text/css; charset=utf-8", STYLE),
         Asset::Script => ("text/javascript; charset=utf-8", SCRIPT),
         Asset::Editor => ("text/javascript; charset=utf-8", EDITOR),
+        Asset::Files => ("text/javascript; charset=utf-8", FILES),
     };
     let tag = tag(packed);
     let known = request.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok());
@@ -231,6 +233,7 @@ mod tests {
             ("s/page.css", STYLE),
             ("s/page.js", SCRIPT),
             ("s/editor.js", EDITOR),
+            ("s/files.js", FILES),
         ];
         for (name, packed) in built {
             let plain = std::fs::read_to_string(dist.join(name)).unwrap();

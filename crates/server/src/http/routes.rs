@@ -111,6 +111,7 @@ pub(crate) enum Asset {
     Script,
     /// Fetched when a text is written.
     Editor,
+    Files,
 }
 
 /// One line of the table.
@@ -195,6 +196,7 @@ pub(crate) static ROUTES: &[Route] = &[
     row(GET, "/s/page.css", Right::Public, Target::Page(Asset::Style)),
     row(GET, "/s/page.js", Right::Public, Target::Page(Asset::Script)),
     row(GET, "/s/editor.js", Right::Public, Target::Page(Asset::Editor)),
+    row(GET, "/s/files.js", Right::Public, Target::Page(Asset::Files)),
     row(GET, "/docs", Right::Public, Target::Documents),
     row(GET, DOCUMENT, Right::Public, Target::Documents),
     row(POST, "/api/foliot/v1/query", Right::Read, Target::Foliot(Foliot::Query)),
