@@ -639,6 +639,8 @@ test("every page fits a phone, and has no serious fault that axe finds", async (
     ...["overview", "senders", "queries", "storage", "backups", "retention", "settings", "log"].map((view) => `#/operations?view=${view}`)];
   await context.close();
   const fits = async (hash) => {
+    // A graph takes a moment to become as narrow as its window.
+    await page.waitForFunction(() => document.documentElement.scrollWidth <= innerWidth, null, { timeout: 3000 }).catch(() => undefined);
     const [has, room] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
     assert.ok(has <= room, `${hash} is ${has} pixels wide in a window of ${room}`);
     assert.deepEqual(await page.evaluate(cut), [], `${hash} at ${room}`);

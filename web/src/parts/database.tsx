@@ -14,7 +14,9 @@ export function DatabaseChoice({ at }: { at: Place }) {
   const own = asked.answer?.own ?? "";
   const names = asked.answer?.databases.map(({ name }) => name) ?? [];
   const chosen = database() || own;
-  const go = (name: string) => { location.hash = addressIn(name === own ? "" : name, at.page, at.params); };
+  // Also where no page is, whose name is looked at.
+  const page = /^#\/?([^?]+)/.exec(location.hash)?.[1] ?? "home";
+  const go = (name: string) => { location.hash = addressIn(name === own ? "" : name, page, at.params); };
   // Who may read others only looks into the first of them, unless the address says otherwise.
   const [first] = names;
   const mayNotOwn = first !== undefined && chosen === own && !names.includes(own) && leavesOpen(at.params);

@@ -84,7 +84,8 @@ function Sizes({ series }: { series: number }) {
   const most = Math.max(1, metrics[0]?.bytes ?? 1);
   return (
     <section class="card">
-      <div class="head"><h2>What fills the disk</h2><span class="note">the greatest metrics{database() ? ` of the database ${database()}` : ""}{asked.answer && asked.answer.metrics_total > 1000 && ", of the 1000 with most series"}, by what their samples take</span></div>
+      <h2>What fills the disk</h2>
+      <p class="note">The greatest metrics{database() ? ` of the database ${database()}` : ""}{asked.answer && asked.answer.metrics_total > 1000 && ", of the 1000 with most series"}, by what their samples take.</p>
       {!isWanted && <button type="button" onClick={() => setIsWanted(true)}>Count bytes by metric</button>}
       {asked.error && <Failed error={asked.error} again={asked.again} />}
       {isWanted && !asked.answer && asked.isLoading && <Loading what="Counting bytes…" />}

@@ -113,8 +113,8 @@ impl Squares {
     }
 }
 
-/// The difference from first to last within ranges of a series: as if the series went on to the ends
-/// of the range unless it seems to begin or end within it.
+/// The difference from first to last within ranges of a series: as if the series went on to the
+/// ends of the range unless it seems to begin or end within it.
 #[derive(Clone, Copy)]
 pub(super) struct Extrapolation {
     pub(super) is_counter: bool,

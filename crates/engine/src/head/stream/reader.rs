@@ -66,7 +66,8 @@ impl<'a> Reader<'a> {
                 let len = *DELTA_LENS.get(class as usize)?;
                 let (taken, rest) = self.rest.split_at_checked(len)?;
                 let delta = match self.rest.first_chunk::<8>() {
-                    // All eight at once: fewer, written one by one and read together, are waited for.
+                    // All eight at once: fewer, written one by one and read together, would be
+                    // waited for.
                     Some(eight) => u64::from_le_bytes(*eight) & DELTA_MASKS.get(class as usize)?,
                     None => {
                         let mut delta = [0; 8];
