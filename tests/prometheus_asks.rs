@@ -275,6 +275,16 @@ fn series_and_labels_are_listed() {
     let weight = r#"{"__name__":"weight","instance":"b","unit":"kg"}"#;
     let of_b = r#"{"__name__":"requests_total","instance":"b","job":"api"}"#;
     assert_eq!(asked_at(&server, "series", &of("weight")), data(&format!("[{weight}]")));
+    // Clients that mean all of time say times that no sample has.
+    for range in [
+        "start=0&end=1e12",
+        "start=-9223372036854.775&end=253402300799",
+        "start=-292273086-05-16T16:47:06Z&end=292277025-08-18T07:12:54.999999999Z",
+    ] {
+        let asked = format!("{}&{range}", of("weight"));
+        assert_eq!(asked_at(&server, "series", &asked), data(&format!("[{weight}]")), "{range}");
+    }
+    assert_eq!(asked_at(&server, "series", &format!("{}&end=later", of("weight"))).0, 400);
     // Of several selectors each series comes once.
     let several = format!("{}&{}", of("{instance='b'}"), of("weight"));
     assert_eq!(asked_at(&server, "series", &several), data(&format!("[{of_b},{weight}]")));

@@ -51,9 +51,13 @@ const RATED_STEPS_MIN = 12;
 /** The step that a question's answer should have had, by how far its samples lie apart: what was asked, or more for a rate. */
 export function ratedStep(question: Question, { series, figures }: Pick<Answer, "series" | "figures">, body: Body): number {
   if (question.language !== "opentsdb" || !isRate(question) || !question.text.includes("$step-")) return body.step_ms;
-  const [firsts, lasts] = [series.map(({ times }) => times[0]!), series.map(({ times }) => times.at(-1)!)].map((times) => times.filter((time) => time !== undefined));
-  if (!firsts?.length || !lasts?.length || !figures.samples_read) return body.step_ms;
-  const covered = Math.max(...lasts) - Math.min(...firsts) + body.step_ms;
+  let [first, last] = [Infinity, -Infinity];
+  for (const { times } of series) {
+    first = Math.min(first, times[0] ?? Infinity);
+    last = Math.max(last, times.at(-1) ?? -Infinity);
+  }
+  if (first > last || !figures.samples_read) return body.step_ms;
+  const covered = last - first + body.step_ms;
   const apart = (covered * figures.series_read) / figures.samples_read;
   const range = body.end_ms - body.start_ms;
   const wanted = Math.min(RATED_SAMPLES_MIN * apart, range / RATED_STEPS_MIN);

@@ -21,7 +21,7 @@ export const meantBy = (params: URLSearchParams, remembered: string) =>
 /** Whether an address leaves it to others which database is meant. */
 export const leavesOpen = (params: URLSearchParams) => !params.has("db") && !STORED.some((name) => params.has(name));
 
-/** What is remembered and no longer there; nothing where somebody has said it. */
+/** Whether it is only remembered, and not among these any more. What somebody has said stays. */
 export const isGone = (names: string[]) => isRemembered && current !== "" && !names.includes(current);
 
 function remembered(): string {

@@ -17,6 +17,10 @@ describe("the step of a rate", () => {
     expect(ratedStep(about("m", true), answer(HOUR - 300_000, HOUR, 1, 20), body)).toBe(60_000);
     expect(ratedStep(about("m", true), answer(0, HOUR, 1, 4), body)).toBe(300_000);
   });
+  it("is known of very many series, too", () => {
+    const many = { ...answer(0, HOUR, 200_000, 240 * 200_000), series: new Array(200_000).fill({ times: [0, HOUR] }) };
+    expect(ratedStep(about("m", true), many, body)).toBe(60_000);
+  });
   it("is what was asked of all else", () => {
     expect(ratedStep(about("m"), answer(0, HOUR, 4, 960), body)).toBe(10_000);
     expect(ratedStep({ ...about("m", true), text: "sum:1m-avg:rate{dropcounter}:m" }, answer(0, HOUR, 4, 960), body)).toBe(10_000);

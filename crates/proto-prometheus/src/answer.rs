@@ -6,6 +6,7 @@ use foliot_model::{Frame, Histogram, Labels, NANOS_PER_MILLI, Value as Sample};
 use foliot_plan::grid::{MEASUREMENT, Notes, Steps, name};
 use serde_json::{Map, Value as Json, json};
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::sync::Arc;
 
 const VECTOR: &str = "vector";
@@ -381,6 +382,21 @@ pub fn time_ms(text: &str) -> Option<i64> {
     text.parse::<jiff::Timestamp>().ok().map(jiff::Timestamp::as_millisecond)
 }
 
+/// What Prometheus calls the first and the last time that it knows.
+const TIME_MIN: &str = "-292273086-05-16T16:47:06Z";
+const TIME_MAX: &str = "292277025-08-18T07:12:54.999999999Z";
+
+/// Where a range that ends beyond all known times ends: at the first or the last of them.
+pub fn beyond_ms(text: &str) -> Option<i64> {
+    match text.parse::<f64>() {
+        Ok(seconds) if seconds > 0.0 => Some(i64::MAX),
+        Ok(seconds) if seconds < 0.0 => Some(i64::MIN),
+        _ if text == TIME_MAX => Some(i64::MAX),
+        _ if text == TIME_MIN => Some(i64::MIN),
+        _ => None,
+    }
+}
+
 /// Reads a time as VictoriaMetrics takes it: also `now`, and how long before that, such as `-1h`,
 /// `1h30m` or `now-1d`.
 pub fn time_or_ago_ms(text: &str, now_ms: i64) -> Option<i64> {
@@ -411,9 +427,16 @@ pub fn number(value: f64) -> String {
         _ if value.is_nan() => "NaN".to_owned(),
         f64::INFINITY => "+Inf".to_owned(),
         f64::NEG_INFINITY => "-Inf".to_owned(),
+        _ if value.fract() != 0.0 && SHORTEST.contains(&value.abs()) => {
+            zmij::Buffer::new().format_finite(value).to_owned()
+        }
         _ => value.to_string(),
     }
 }
+
+/// Sizes of numbers that are written without an exponent. Of two texts as short and as near the
+/// even one is written, as in Go and not as in the standard library.
+const SHORTEST: Range<f64> = 1e-4..1e15;
 
 /// The same of samples, where very small and very large ones have an exponent.
 pub(crate) fn sampled(value: f64) -> String {
@@ -436,7 +459,7 @@ fn write_sampled(value: f64, out: &mut Vec<u8>) {
     let whole = value as i64;
     if size < 1e15 && whole as f64 == value && (whole != 0 || value.is_sign_positive()) {
         out.extend_from_slice(itoa::Buffer::new().format(whole).as_bytes());
-    } else if (1e-4..1e15).contains(&size) {
+    } else if SHORTEST.contains(&size) {
         out.extend_from_slice(zmij::Buffer::new().format_finite(value).as_bytes());
     } else {
         out.extend_from_slice(sampled(value).as_bytes());
@@ -515,8 +538,12 @@ mod tests {
             assert_eq!(number(value), wanted);
         }
         // As near to both is the even one.
-        assert_eq!(written(3_301_383_026_419_053.0 / 4.0), "825345756604763.2");
-        assert_eq!(written(3_301_383_026_419_055.0 / 4.0), "825345756604763.8");
+        for (fourfold, wanted) in [
+            (3_301_383_026_419_053.0, "825345756604763.2"),
+            (3_301_383_026_419_055.0, "825345756604763.8"),
+        ] {
+            assert_eq!((&*written(fourfold / 4.0), &*number(fourfold / 4.0)), (wanted, wanted));
+        }
         for (value, wanted) in [
             (0.0, "0"),
             (1e-6, "0.000001"),

@@ -42,7 +42,8 @@ mod write;
 
 pub use annotations::said;
 pub use answer::{
-    Listing, SeriesAnswer, error_json, length_ms, number, single, success, time_ms, time_or_ago_ms,
+    Listing, SeriesAnswer, beyond_ms, error_json, length_ms, number, single, success, time_ms,
+    time_or_ago_ms,
 };
 pub use crc32c::crc32c;
 pub use csv::{CsvColumns, CsvFormat, CsvLines};

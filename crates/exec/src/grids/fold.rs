@@ -142,17 +142,12 @@ struct Lain {
 impl Lain {
     /// What stands for a range of fewer samples.
     const NOWHERE: Self = Self { first: u32::MAX, last: u32::MAX, factor: 0.0, spans: Spans::NONE };
-
-    /// Bytes that the ranges of so many instants take.
-    fn bytes(instants: usize) -> usize {
-        instants.saturating_mul(size_of::<Self>())
-    }
 }
 
 impl Extrapolation {
     /// Bytes that [`Extrapolation::ranges`] takes for so many of them.
     pub(super) fn bytes(ranges: usize) -> usize {
-        Lain::bytes(ranges)
+        ranges.saturating_mul(size_of::<Lain>())
     }
 
     /// Looks up ranges, each with its first and its last instant, from the earliest to the latest.

@@ -13,7 +13,9 @@ use foliot_engine::Caller;
 use foliot_model::{NANOS_PER_MILLI, NamespaceId, TimeRange};
 use foliot_plan::grid::Stored;
 use foliot_proto_opentsdb::Params;
-use foliot_proto_prometheus::{VectorSelector, error_json, length_ms, time_ms, time_or_ago_ms};
+use foliot_proto_prometheus::{
+    VectorSelector, beyond_ms, error_json, length_ms, time_ms, time_or_ago_ms,
+};
 use hyper::StatusCode;
 use std::sync::Arc;
 
@@ -102,11 +104,14 @@ impl Question {
         self.reading.read(|| self.params.all("match[]").map(read).collect())
     }
 
-    /// From `start` to `end`, or all of time.
+    /// From `start` to `end`, or all of time. What is asked beyond known times is answered up to
+    /// them, as Prometheus does.
     pub(super) fn range(&self) -> Result<TimeRange, Reply> {
-        let at = |name: &str, otherwise: i64| match self.given(name) {
-            None => Ok(otherwise),
-            Some(text) => self.time(name, text).map(|ms| ms.saturating_mul(NANOS_PER_MILLI)),
+        let at = |name: &str, otherwise: i64| {
+            let Some(text) = self.given(name) else { return Ok(otherwise) };
+            let known = self.time(name, text);
+            let ms = known.or_else(|refused| beyond_ms(text).ok_or(refused))?;
+            Ok(ms.saturating_mul(NANOS_PER_MILLI))
         };
         Ok(TimeRange::new(at("start", i64::MIN)?, at("end", i64::MAX)?))
     }
