@@ -9,5 +9,5 @@ export const WITHOUT_OWN = OWN.join(",");
 export const isOwn = (metric: string) => OWN.some((begin) => metric.startsWith(begin));
 
 export function HideOwn({ isHidden, onChange }: { isHidden: boolean; onChange: (isHidden: boolean) => void }) {
-  return <label class="check note"><input type="checkbox" checked={isHidden} onChange={(event) => onChange(event.currentTarget.checked)} />hide own metrics,&nbsp;<code>{OWN.map((begin) => `${begin}*`).join(" ")}</code></label>;
+  return <label class="check note"><input type="checkbox" checked={isHidden} onChange={(event) => onChange(event.currentTarget.checked)} />hide own metrics&nbsp;<code>{OWN.map((begin) => `${begin}*`).join(" ")}</code></label>;
 }
