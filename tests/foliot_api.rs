@@ -207,6 +207,33 @@ fn who_made_a_series_is_told_beside_its_samples() {
 }
 
 #[test]
+fn statements_that_tell_no_samples_are_answered_with_tables() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    write(&server, "cpu,host=a usage=1 600\ncpu,host=b usage=2,idle=3i 600");
+    let tables = |text: &str| {
+        let answer = ask(&server, &json!({"language": "influxql", "text": text}));
+        (answer["tables"].clone(), answer)
+    };
+    let expected = json!([
+        {"name": "cpu", "labels": {}, "columns": ["key", "value"], "rows": [["host", "a"], ["host", "b"]]}
+    ]);
+    assert_eq!(tables("SHOW TAG VALUES FROM cpu WITH KEY = host").0, expected);
+    let (found, _) = tables("SHOW FIELD KEYS; SHOW MEASUREMENTS");
+    assert_eq!(found[0]["rows"], json!([["idle", "integer"], ["usage", "float"]]));
+    assert_eq!(found[1]["rows"], json!([["cpu"]]));
+    // Selections beside them are series, as ever.
+    let (found, answer) = tables("SHOW DATABASES; SELECT usage FROM cpu WHERE time <= 1000s; EXPLAIN SELECT usage FROM cpu");
+    assert_eq!(found[0]["columns"], json!(["name"]));
+    assert_eq!(found[1]["columns"], json!(["QUERY PLAN"]));
+    assert_eq!(answer["series"].as_array().unwrap().len(), 1, "{answer}");
+    // Where nothing is told, there is no table; and of selections there is no word about any.
+    assert_eq!(tables("SHOW TAG KEYS FROM nothing").0, json!([]));
+    assert_eq!(tables("SELECT usage FROM cpu").0, Value::Null);
+    server.stop();
+}
+
+#[test]
 fn refusals_say_what_is_wrong_and_where() {
     let dir = Scratch::new();
     let server = Server::start(dir.path(), &[]);
@@ -221,9 +248,10 @@ fn refusals_say_what_is_wrong_and_where() {
     let place = refused(influxql("SELECT usage\nFORM cpu"), 400, "found FORM");
     assert_eq!(place, json!({"line": 2, "column": 1}));
     refused(influxql("SELECT nosuch(usage) FROM cpu"), 400, "nosuch");
-    refused(influxql("DROP MEASUREMENT cpu"), 400, "only SELECT without INTO");
-    refused(influxql("SELECT usage INTO other FROM cpu"), 400, "only SELECT without INTO");
-    refused(influxql("SHOW DATABASES"), 400, "/query");
+    refused(influxql("DROP MEASUREMENT cpu"), 400, "only statements that change nothing");
+    refused(influxql("SELECT usage INTO other FROM cpu"), 400, "only statements that change nothing");
+    refused(influxql("SHOW TAG VALUES FROM cpu"), 400, "error parsing query");
+    refused(influxql("SHOW GRANTS FOR nobody"), 400, "user not found");
     refused(influxql(" ; "), 400, "no statement");
     refused(json!({"language": "influxql", "query": {}}), 400, "asked as text");
     let opentsdb = |text: &str| json!({"language": "opentsdb", "text": text});

@@ -3,7 +3,7 @@
 import { database } from "./database";
 import { parsed } from "./parsing";
 import type { Body } from "./question";
-import type { Maker, Series } from "./series";
+import type { Maker, Series, Value } from "./series";
 
 const ROOT = "/api/foliot/v1";
 
@@ -86,8 +86,17 @@ export interface Took {
 /** A step of a question: a node of an expression of PromQL, as Prometheus' parse_query has it, or an operator. */
 export type TreeNode = { type: string; took?: Took; [member: string]: unknown };
 
+/** What a statement tells that is no samples, as SHOW. */
+export interface Table {
+  name: string;
+  labels: Record<string, string>;
+  columns: string[];
+  rows: Value[][];
+}
+
 export interface Answer {
   series: Series[];
+  tables?: Table[];
   /** Warnings and hints of the language. */
   notes: string[];
   tree?: TreeNode;

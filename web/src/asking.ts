@@ -4,13 +4,16 @@ import { type Answer, Refusal, query } from "./api";
 import { type Body, type Question, bodyOf, formOf, isRate, isShare, raw } from "./question";
 import { type Series, greatest, numbers, sharedLabels, title } from "./series";
 import type { Explored } from "./state";
-import { type Span, durationText, span, step } from "./time";
+import { type Span, durationMs, durationText, span, step } from "./time";
 import { type Unit, unitOf } from "./units";
 import { LINES_MAX, type Line } from "./parts/chart";
 import { mapped, pause, pooled } from "./slices";
 
 /** Steps that a range is cut into: about one for each three pixels of a wide graph. */
 export const STEPS_MAX = 400;
+
+/** Steps that somebody may choose to cut a range into, as many as Prometheus takes. */
+const STEPS_CHOSEN_MAX = 11_000;
 
 /** Questions that are asked at a time; browsers have no more connections to one server. */
 const ASKED_AT_ONCE = 6;
@@ -65,10 +68,10 @@ export function ratedStep(question: Question, { series, figures }: Pick<Answer, 
   return wanted > body.step_ms * 1.1 ? step(range, range / (wanted * 0.95)) : body.step_ms;
 }
 
-/** The answer to a question; one about rates is asked again where its step is finer than its samples. */
-export async function answered(database: string, question: Question, body: Body, signal: AbortSignal): Promise<Answer> {
+/** The answer to a question; one about rates is asked again where a step that nobody chose is finer than its samples. */
+export async function answered(database: string, question: Question, body: Body, signal: AbortSignal, isChosen = false): Promise<Answer> {
   let answer = await query(database, body, signal);
-  const stepMs = ratedStep(question, answer, body);
+  const stepMs = isChosen ? body.step_ms : ratedStep(question, answer, body);
   if (stepMs > body.step_ms) {
     answer = await query(database, { ...body, step_ms: stepMs }, signal);
     answer = { ...answer, notes: [...answer.notes, `Samples lie too far apart for rates of ${durationText(body.step_ms)}; these are of ${durationText(stepMs)}.`] };
@@ -78,16 +81,31 @@ export async function answered(database: string, question: Question, body: Body,
   return { ...answer, series: await mapped(answer.series, toMillis, signal) };
 }
 
-export async function askAll(explored: Explored, signal: AbortSignal, steps = STEPS_MAX): Promise<Outcomes> {
-  const wanted = span(explored.range, Date.now(), explored.zone);
+/** The step of a range: what was chosen, as far as its lines are not too long, or a round one that cuts it into so many. */
+export function stepMsOf(chosen: string, { start, end }: Span, steps: number): number {
+  if (!chosen) return step(end - start, steps);
+  const ms = durationMs(chosen);
+  if (ms === null || ms < 1) throw new Error(`The step “${chosen}” is no duration: write 10s, 5m or 1h, or choose auto.`);
+  const count = Math.ceil((end - start) / ms);
+  if (count <= STEPS_CHOSEN_MAX) return ms;
+  throw new Error(`Steps of ${chosen} make ${count} points of each line over this range, and ${STEPS_CHOSEN_MAX} are the most: choose ${durationText(step(end - start, STEPS_CHOSEN_MAX))} or more, or auto.`);
+}
+
+/** What Explore asks about now: the range, and the step that it is cut into. What makes no sense is an error that says so. */
+export function wantedOf({ range, zone, step: chosen }: Explored, steps = STEPS_MAX): { span: Span; stepMs: number } {
+  const wanted = span(range, Date.now(), zone);
   if (!wanted) throw new Error("The range makes no sense: the beginning must be a time before the end, as 1h-ago or 2026/03/01-08:00, and neither before 1678 nor after 2262.");
-  const stepMs = step(wanted.end - wanted.start, steps);
+  return { span: wanted, stepMs: stepMsOf(chosen, wanted, steps) };
+}
+
+export async function askAll(explored: Explored, signal: AbortSignal, steps = STEPS_MAX): Promise<Outcomes> {
+  const { span: wanted, stepMs } = wantedOf(explored, steps);
   const began = performance.now();
   const outcomes = await pooled(explored.questions, ASKED_AT_ONCE, async (question): Promise<Outcome> => {
     if (!isAsked(question)) return { question, answer: null, error: null };
     try {
       const body = asBody(question, explored.view, wanted, stepMs);
-      return { question, answer: await answered(explored.database, question, body, signal), error: null };
+      return { question, answer: await answered(explored.database, question, body, signal, explored.step !== ""), error: null };
     } catch (error) {
       // Where nobody answers it is not this question's fault.
       if (signal.aborted || (error instanceof Refusal && error.isSilence)) throw error;
@@ -103,11 +121,13 @@ export interface Drawn {
   series: Series[];
 }
 
-/** What answers come to as lines: the greatest, each with a name of its own, and a unit that fits them all. */
+/** What answers come to as lines: the greatest, each with a name of its own, and the unit of the first; those of a second one say so. Three units and more have no axis in common. */
 export function drawn(outcomes: Outcome[], top: number): Drawn {
   const rates = new Map(outcomes.flatMap(({ answer, question }) => (answer?.series ?? []).map((series) => [series, question] as const)));
   const all = greatest([...rates.keys()], top);
-  const units = unitsOf(all, rates);
+  const unitIn = unitsOf(rates);
+  const units = [...new Set(all.map(unitIn))];
+  const [unit = "plain", other] = units.length > 2 ? [] : units;
   const shared = sharedLabels(all);
   const seen = new Map<string, number>();
   const lines = all.slice(0, LINES_MAX).map((series): Line => {
@@ -115,21 +135,22 @@ export function drawn(outcomes: Outcome[], top: number): Drawn {
     const name = told === "{}" ? rates.get(series)!.text : told;
     const count = (seen.get(name) ?? 0) + 1;
     seen.set(name, count);
-    return { title: count > 1 ? `${name} (${count})` : name, times: series.times, values: numbers(series) };
+    return { title: count > 1 ? `${name} (${count})` : name, times: series.times, values: numbers(series), ...(other && unitIn(series) === other ? { unit: other } : {}) };
   });
-  return { lines, unit: units.size === 1 ? [...units][0]! : "plain", series: all };
+  return { lines, unit, series: all };
 }
 
-/** The units of series, of which many have one question and one name. */
-function unitsOf(all: Series[], questions: Map<Series, Question>): Set<Unit> {
+/** What tells the unit of a series; many of them have one question and one name. */
+function unitsOf(questions: Map<Series, Question>): (series: Series) => Unit {
   const known = new Map<Question, Map<string, Unit>>();
-  for (const series of all) {
+  return (series) => {
     const question = questions.get(series)!;
     const byName = known.get(question) ?? new Map<string, Unit>();
     known.set(question, byName);
     // What PromQL computes has no name, but its text has one.
     const name = series.name ? `${series.name} ${series.field}` : question.text;
-    if (!byName.has(name)) byName.set(name, isShare(question) ? "plain" : unitOf(name, isRate(question)));
-  }
-  return new Set([...known.values()].flatMap((byName) => [...byName.values()]));
+    const unit = byName.get(name) ?? (isShare(question) ? "plain" : unitOf(name, isRate(question)));
+    byName.set(name, unit);
+    return unit;
+  };
 }

@@ -80,8 +80,14 @@ export const unclosed = (line: number) => new Error(`Line ${line} opens a quote 
 /** A number with a comma before its decimals, and points, if any, between its thousands. */
 const COMMA = /^\s*[-+]?(\d+|\d{1,3}(\.\d{3})+)(,\d+)?(e[-+]?\d+)?\s*$/i;
 
+/** A number with a point before its decimals, and commas between its thousands. */
+const GROUPED = /^\s*[-+]?\d{1,3}(,\d{3})+(\.\d+)?\s*$/;
+
 /** A number as programs write it. */
-const pointed = (text: string, decimal: Sheet["decimal"]) => (decimal === "," && COMMA.test(text) ? text.replaceAll(".", "").replace(",", ".") : text);
+function pointed(text: string, decimal: Sheet["decimal"]): string {
+  if (decimal === ",") return COMMA.test(text) ? text.replaceAll(".", "").replace(",", ".") : text;
+  return GROUPED.test(text) ? text.replaceAll(",", "") : text;
+}
 
 const isNumber = (text: string) => text.trim() !== "" && Number.isFinite(Number(text));
 
@@ -113,8 +119,9 @@ export function sheetOf(lines: string[], wanted?: Sheet["decimal"]): Sheet | nul
   if (names.length < 2 || !rows.length || names.every(isNumber)) return null;
   const stands = (at: number) => rows.map((row) => row[at] ?? "").filter((cell) => cell !== "");
   const hasCommas = (at: number) => stands(at).some((cell) => cell.includes(",")) && stands(at).filter((cell) => COMMA.test(cell)).length >= stands(at).length * MOST;
-  // Where commas divide cells, one within a cell may stand between thousands.
-  const decimal = wanted ?? (separator !== "," && names.some((_, at) => hasCommas(at)) ? "," : ".");
+  // Where commas divide cells, those within cells may all stand between thousands.
+  const isGrouped = (at: number) => separator === "," && stands(at).every((cell) => !cell.includes(",") || GROUPED.test(cell));
+  const decimal = wanted ?? (names.some((_, at) => hasCommas(at) && !isGrouped(at)) ? "," : ".");
   const column = (at: number) => stands(at).map((cell) => pointed(cell, decimal));
   const areMostly = (at: number, is: (cell: string) => boolean) => {
     const all = column(at);

@@ -6,6 +6,8 @@ export type WordClass = "keyword" | "function" | "name" | "string" | "number" | 
 const KEYWORDS = new Set([
   "select", "from", "where", "group", "by", "order", "limit", "offset", "slimit", "soffset", "fill", "tz", "as", "and", "or", "asc", "desc", "into",
   "time", "true", "false", "null", "none", "previous", "linear", "on", "in",
+  "show", "explain", "analyze", "with", "key", "keys", "tag", "values", "field", "measurement", "measurements", "series", "database", "databases",
+  "retention", "policy", "policies", "queries", "query", "continuous", "user", "users", "grants", "for", "shard", "shards", "groups", "stats", "diagnostics",
 ]);
 
 export const FUNCTIONS = [
@@ -81,6 +83,8 @@ export interface Expected {
 export const CLAUSES = [
   "SELECT", "FROM", "WHERE time >= $start AND time < $end", "WHERE", "GROUP BY time($step)", "GROUP BY", "ORDER BY time DESC", "LIMIT", "fill(none)",
   "fill(previous)", "fill(linear)", "AND", "OR", "AS", "SLIMIT", "tz('Europe/Vienna')",
+  "SHOW MEASUREMENTS", "SHOW TAG KEYS FROM", "SHOW TAG VALUES FROM", "WITH KEY =", "SHOW FIELD KEYS FROM", "SHOW SERIES FROM", "SHOW DATABASES",
+  "SHOW RETENTION POLICIES", "SHOW QUERIES",
 ];
 
 /** The measurement that a text reads, wherever the cursor is. */

@@ -223,6 +223,10 @@ export async function csv(all: Series[]): Promise<string[]> {
   return [`${header}\n`, ...pieces];
 }
 
+/** Tables one after another, each with its header. */
+export const tablesCsv = (all: { columns: string[]; rows: Value[][] }[]): string =>
+  all.map(({ columns, rows }) => [columns, ...rows].map((row) => `${row.map(cell).join(",")}\n`).join("")).join("\n");
+
 /** The series as JSON, an array. */
 export const json = async (all: Series[]): Promise<string[]> =>
   ["[", ...await mapped(all, (series) => (series === all[0] ? "" : ",\n") + JSON.stringify(series)), "]\n"];

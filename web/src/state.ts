@@ -9,6 +9,8 @@ import { type Range, type Zone, isZone } from "./time";
 export interface Explored {
   range: Range;
   zone: Zone;
+  /** Between the points of an answer, as "1m"; "" for what fits the range. */
+  step: string;
   /** Seconds between refreshes; 0 for none. */
   refresh: number;
   view: "graph" | "table" | "samples";
@@ -21,7 +23,7 @@ export interface Explored {
 }
 
 export const unexplored = (): Explored => ({
-  range: { start: "1h-ago", end: "now" }, zone: "local", refresh: 0, view: "graph", database: "",
+  range: { start: "1h-ago", end: "now" }, zone: "local", step: "", refresh: 0, view: "graph", database: "",
   isStacked: false, isLogarithmic: false, top: 0, questions: [],
 });
 
@@ -74,6 +76,7 @@ export function read(params: URLSearchParams): Explored {
   }
   explored.range = { start: params.get("start") || "1h-ago", end: params.get("end") || "now" };
   explored.zone = zoneOf(params) ?? "local";
+  explored.step = (params.get("step") ?? "").trim();
   explored.refresh = Math.max(0, Math.min(3600, Number(params.get("refresh") ?? params.get("autoreload")) || 0));
   explored.view = (["table", "samples"] as const).find((view) => view === params.get("view")) ?? "graph";
   explored.top = Math.max(0, Math.min(1000, Math.floor(Number(params.get("top")) || 0)));
@@ -88,6 +91,7 @@ export function write(explored: Explored): string {
   params.set("start", explored.range.start);
   if (explored.range.end !== "now") params.set("end", explored.range.end);
   if (explored.zone !== "local") params.set("zone", explored.zone);
+  if (explored.step) params.set("step", explored.step);
   if (explored.refresh) params.set("refresh", String(explored.refresh));
   if (explored.view !== "graph") params.set("view", explored.view);
   if (explored.top) params.set("top", String(explored.top));

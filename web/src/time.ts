@@ -177,6 +177,25 @@ export function span(range: Range, nowMs: number, zone: Zone): Span | null {
   return start === null || end === null || start >= end ? null : { start, end };
 }
 
+/** Days of the calendar that are asked again and again. */
+export const CALENDAR = ["today", "yesterday", "this week", "last week", "this month", "last month"] as const;
+
+/** Such days by the clock of a zone; a week begins with Monday. */
+export function calendarSpan(name: (typeof CALENDAR)[number], nowMs: number, zone: Zone): Span {
+  const now = new Date(wallMs(nowMs, zone));
+  const day = (months: number, days: number) => instantOf(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + months, days), zone);
+  const today = now.getUTCDate();
+  const monday = today - ((now.getUTCDay() + 6) % 7);
+  switch (name) {
+    case "today": return { start: day(0, today), end: day(0, today + 1) };
+    case "yesterday": return { start: day(0, today - 1), end: day(0, today) };
+    case "this week": return { start: day(0, monday), end: day(0, monday + 7) };
+    case "last week": return { start: day(0, monday - 7), end: day(0, monday) };
+    case "this month": return { start: day(0, 1), end: day(1, 1) };
+    default: return { start: day(-1, 1), end: day(0, 1) };
+  }
+}
+
 /** The range moved by a share of itself, and never beyond now; with a positive share to later. */
 export function moved({ start, end }: Span, share: number, nowMs: number): Span {
   const wanted = Math.round((end - start) * share);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Answer } from "../src/api";
-import { ratedStep } from "../src/asking";
+import { type Outcome, drawn, ratedStep, stepMsOf } from "../src/asking";
 import { about, bodyOf } from "../src/question";
 
 describe("the step of a rate", () => {
@@ -25,5 +25,33 @@ describe("the step of a rate", () => {
     expect(ratedStep(about("m"), answer(0, HOUR, 4, 960), body)).toBe(10_000);
     expect(ratedStep({ ...about("m", true), text: "sum:1m-avg:rate{dropcounter}:m" }, answer(0, HOUR, 4, 960), body)).toBe(10_000);
     expect(ratedStep(about("m", true), { series: [], figures: answer(0, 0, 0, 0).figures }, body)).toBe(10_000);
+  });
+});
+
+describe("a step that somebody chose", () => {
+  const hour = { start: 0, end: 3_600_000 };
+  it("is taken, where the lines are not too long", () => {
+    expect([stepMsOf("1s", hour, 400), stepMsOf("1h30m", hour, 400), stepMsOf("", hour, 400)]).toEqual([1000, 5_400_000, 10_000]);
+  });
+  it("is refused with one that would do, or with how it is written", () => {
+    expect(() => stepMsOf("100ms", hour, 400)).toThrow("36000 points");
+    expect(() => stepMsOf("100ms", hour, 400)).toThrow("choose 500ms or more");
+    for (const text of ["x", "5", "0s"]) expect(() => stepMsOf(text, hour, 400)).toThrow("is no duration");
+  });
+});
+
+describe("lines of several units", () => {
+  const outcome = (...names: string[]): Outcome => ({
+    question: about("m"), error: null,
+    answer: { series: names.map((name) => ({ name, field: "value", labels: {}, varying: [], kind: "float", times: [1], values: [1] })) } as unknown as Answer,
+  });
+  it("have an axis each where there are two", () => {
+    const { lines, unit } = drawn([outcome("mem.bytes", "cpu.percent", "disk.bytes")], 0);
+    expect([unit, lines.map((line) => line.unit)]).toEqual(["bytes", [undefined, "percent", undefined]]);
+  });
+  it("have none in common where there are more, and one where there is one", () => {
+    expect(drawn([outcome("mem.bytes", "cpu.percent", "some.seconds")], 0)).toMatchObject({ unit: "plain" });
+    const { lines, unit } = drawn([outcome("a.percent"), outcome("b.percent")], 0);
+    expect([unit, lines.map((line) => line.unit)]).toEqual(["percent", [undefined, undefined]]);
   });
 });

@@ -53,6 +53,11 @@ describe("tables", () => {
     const points = sheetOf(["t;v", "1700000000;1.5", "1700000001;1.234"])!;
     expect([points.decimal, lineOf("1700000001;1.234", points, "m")]).toEqual([".", "m v=1.234 1700000001000000000"]);
     expect(sheetOf(["t,v", '1700000000,"1,234"'])!.decimal).toBe(".");
+    // In quotes where commas divide cells: thousands, unless one of them is none.
+    const thousands = sheetOf(["t,v", '1700000000,"1,234"', '1700000001,"12,345.5"'])!;
+    expect([thousands.columns[1]?.role, lineOf('1700000001,"12,345.5"', thousands, "m")]).toEqual(["value", "m v=12345.5 1700000001000000000"]);
+    const commas = sheetOf(["t,v", '1700000000,"1,234"', '1700000001,"21,5"'])!;
+    expect([commas.decimal, lineOf('1700000001,"21,5"', commas, "m")]).toEqual([",", "m v=21.5 1700000001000000000"]);
     expect(sheetOf(["t,v", '1700000000,"1,234"'], ",")!.columns.map(({ role }) => role)).toEqual(["time", "value"]);
   });
   it("are what most of their cells are: a bad one is for the dry run to name", () => {

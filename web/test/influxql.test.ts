@@ -15,6 +15,11 @@ describe("words of InfluxQL", () => {
     expect(of("number")).toEqual(["1m"]);
     expect(of("keyword")).toEqual(["SELECT", "FROM", "WHERE", "AND", "time", "GROUP", "BY", "time"]);
   });
+  it("tell what lists are asked for, and names that need quotes for it", () => {
+    const of = (text: string, name: string) => words(text).filter((word) => word.class === name).map((word) => word.text);
+    expect(of("SHOW TAG VALUES FROM cpu WITH KEY = host", "keyword")).toEqual(["SHOW", "TAG", "VALUES", "FROM", "WITH", "KEY"]);
+    expect(["user", "key", "users_all"].map(quotedName)).toEqual(['"user"', '"key"', "users_all"]);
+  });
   it("end where the text ends", () => {
     for (const text of ["'open", '"open', "/* open", "$", "é", "1.5e3"]) expect(words(text).map((word) => word.text).join("")).toBe(text);
   });

@@ -21,6 +21,11 @@ describe("links to other pages", () => {
     }
     expect(opened("#/explore?g0.expr=up&g0.range_input=x&g0.end_input=never").range).toEqual({ start: "1h-ago", end: "now" });
   });
+  it("may say a step, in seconds or with a unit", () => {
+    const step = (text: string) => read(place(`#/explore?g0.expr=up&${text}`).params).step;
+    expect([step("g0.step_input=15"), step("g0.step_input=5m"), step("g0.res_type=custom&g0.res_step=90")]).toEqual(["15s", "5m", "90s"]);
+    expect([step("g0.res_type=auto&g0.res_step=90"), step("g0.step_input=x"), step("g0.step_input=0"), step("")]).toEqual(["", "", "", ""]);
+  });
   it("of VictoriaMetrics keep their question behind the mark of fragments", () => {
     expect(opened("#/?g0.expr=up&g0.range_input=30m&g0.end_input=2026-03-01T10%3A30%3A00&g0.tab=1&g0.relative_time=none"))
       .toMatchObject({ page: "explore", texts: ["promql up"], view: "table", range: { end: String(Date.UTC(2026, 2, 1, 10, 30)) } });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type Series, csv, figures, greatest, isCounter, json, newest, numbers, sharedLabels, stacked, title, withHoles } from "../src/series";
+import { type Series, csv, figures, greatest, isCounter, json, newest, numbers, sharedLabels, stacked, title, withHoles, tablesCsv } from "../src/series";
 
 const series = (part: Partial<Series>): Series =>
   ({ name: "m", field: "", labels: {}, varying: [], kind: "float", times: [], values: [], ...part });
@@ -89,5 +89,11 @@ describe("some of many", () => {
     const one = series({ times: [1, 1], nanos: ["1000001", "1000002"], values: [1, 2] });
     expect(newest([one], 2).map(({ index }) => index)).toEqual([1, 0]);
     expect((await csv([one])).join("")).toBe("time_ns,name,field,value\n1000001,m,,1\n1000002,m,,2\n");
+  });
+});
+
+describe("tables as files", () => {
+  it("stand one after another, with their headers, and hold no formulas", () => {
+    expect(tablesCsv([{ columns: ["key", "n"], rows: [["a,b", 1], ["=1+1", null]] }, { columns: ["name"], rows: [] }])).toBe('key,n\n"a,b",1\n\'=1+1,\n\nname\n');
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { durationMs, durationText, instant, isZone, moved, nanoText, span, spanText, step, tickTexts, timeText, widened, zoneNamed, zones } from "../src/time";
+import { CALENDAR, calendarSpan, durationMs, durationText, instant, isZone, moved, nanoText, span, spanText, step, tickTexts, timeText, widened, zoneNamed, zones } from "../src/time";
 
 const NOW = Date.UTC(2026, 2, 1, 12, 0, 0);
 
@@ -114,4 +114,25 @@ describe("nanoseconds", () => {
   it.each([
     ["1767225600123456789", "2026-01-01 00:00:00.123456789Z"], ["0", "1970-01-01 00:00:00.000000000Z"], ["-1", "1969-12-31 23:59:59.999999999Z"],
   ])("%s", (nanos, text) => expect(nanoText(nanos, "utc")).toBe(text));
+});
+
+describe("days of the calendar", () => {
+  const said = (name: (typeof CALENDAR)[number], now: number, zone: string) => {
+    const { start, end } = calendarSpan(name, now, zone);
+    return [start, end].map((at) => timeText(at, zone).slice(0, 16)).join(" ");
+  };
+  it("begin and end where the clock of the zone does, weeks with Monday", () => {
+    // A Sunday; half past eleven in the evening of Saturday in New York.
+    const now = Date.UTC(2026, 2, 1, 4, 30);
+    expect(CALENDAR.map((name) => said(name, now, "utc"))).toEqual([
+      "2026-03-01 00:00 2026-03-02 00:00", "2026-02-28 00:00 2026-03-01 00:00", "2026-02-23 00:00 2026-03-02 00:00",
+      "2026-02-16 00:00 2026-02-23 00:00", "2026-03-01 00:00 2026-04-01 00:00", "2026-02-01 00:00 2026-03-01 00:00",
+    ]);
+    expect(said("today", now, "America/New_York")).toBe("2026-02-28 00:00 2026-03-01 00:00");
+    expect(said("last month", Date.UTC(2026, 0, 15), "utc")).toBe("2025-12-01 00:00 2026-01-01 00:00");
+  });
+  it("may have 23 hours", () => {
+    const { start, end } = calendarSpan("today", Date.UTC(2026, 2, 29, 12), "Europe/Vienna");
+    expect(end - start).toBe(23 * 3_600_000);
+  });
 });

@@ -5,7 +5,7 @@ import { type Panel, type Saved, forgetSaved, keepSaved, saved } from "../api";
 import { askAll, drawn } from "../asking";
 import { database, here } from "../database";
 import { useAsked } from "../hooks";
-import { BoardEdit, panelOf } from "../parts/boardedit";
+import { BoardEdit, hasDraft, panelOf } from "../parts/boardedit";
 import { Chart, COLORS } from "../parts/chart";
 import { paramsOf, textsOf } from "../parts/saves";
 import { Empty, Failed, Loading } from "../parts/small";
@@ -131,7 +131,7 @@ function Entry({ one, href, detail, onChange }: { one: Saved; href: string; deta
 
 function Board({ board, taken, params, onChange }: { board: Saved; taken: string[]; params: URLSearchParams; onChange: () => void }) {
   const range = RANGES.find((name) => name === params.get("range")) ?? "";
-  const [isEdited, setIsEdited] = useState(false);
+  const [isEdited, setIsEdited] = useState(() => hasDraft(board));
   const panels = board.panels ?? [];
   const done = (name: string | null) => {
     setIsEdited(false);
@@ -195,7 +195,7 @@ function PanelCard({ panel, range }: PanelProps) {
             onRange={({ start, end }) => { location.hash = write({ ...explored, range: { start: String(start), end: String(end) } }); }}
           />
           <ul class="key">
-            {lines.slice(0, NAMED).map((line, index) => <li key={line.title} class={`c${index % COLORS}`}>{common ? names[index] : line.title} <b>{format(figures(line.values).last, unit)}</b></li>)}
+            {lines.slice(0, NAMED).map((line, index) => <li key={line.title} class={`c${index % COLORS}`}>{common ? names[index] : line.title} <b>{format(figures(line.values).last, line.unit ?? unit)}</b></li>)}
             {lines.length > NAMED && <li class="more">{lines.length - NAMED} more</li>}
           </ul>
         </>

@@ -2,26 +2,27 @@
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { type Note, Refusal, annotations } from "../api";
-import { type Outcomes, STEPS_MAX, asBody, askAll, drawn, isAsked } from "../asking";
+import { type Outcomes, asBody, askAll, drawn, isAsked, wantedOf } from "../asking";
 import { useAsked } from "../hooks";
 import { Chart, LINES_MAX } from "../parts/chart";
 import { Explain } from "../parts/explain";
 import { Legend } from "../parts/legend";
-import { Nearest, NearestOfNothing, OtherDoor } from "../parts/nearest";
+import { Nearest, NearestOfNothing } from "../parts/nearest";
 import { Row } from "../parts/row";
 import { Menu } from "../parts/menu";
 import { Notes } from "../parts/notes";
 import { Samples } from "../parts/samples";
 import { SaveMenu } from "../parts/saves";
 import { Copy, Empty, Failed, Loading, save } from "../parts/small";
+import { Tables } from "../parts/tables";
 import { Toolbar, ViewBar } from "../parts/toolbar";
 import { curl, javascript, link, python } from "../code";
 import { type Walk, forget, keep, kept, walked } from "../history";
 import { useKeys } from "../keys";
 import { type Body, type Question, asksStored, emptyForm, textOf } from "../question";
-import { csv, json } from "../series";
+import { csv, json, tablesCsv } from "../series";
 import { type Explored, place, read, write, zoneOf } from "../state";
-import { durationText, span, step, timeText } from "../time";
+import { durationText, timeText } from "../time";
 import { format } from "../units";
 
 /** Questions whose fields are on the page at first, and that come at a time. All are asked. */
@@ -44,7 +45,7 @@ export function Explore({ params }: { params: URLSearchParams }) {
     if (at.page !== "explore" || String(at.params) !== String(params)) return;
     location.hash = write({ ...explored, ...part });
   };
-  const key = JSON.stringify([explored.questions, explored.range, explored.database, explored.zone, explored.view === "samples"]);
+  const key = JSON.stringify([explored.questions, explored.range, explored.database, explored.zone, explored.step, explored.view === "samples"]);
   const asked = useAsked(key, (signal) => askAll(explored, signal), explored.refresh * 1000);
   const setQuestion = (at: number, question: Question | null) => set({
     questions: explored.questions.flatMap((other, index) => (index !== at ? [other] : question ? [question] : [])),
@@ -53,6 +54,7 @@ export function Explore({ params }: { params: URLSearchParams }) {
   const more = explored.questions.length - rows;
   const found = asked.answer;
   const series = useMemo(() => (found?.outcomes ?? []).flatMap(({ answer }) => answer?.series ?? []), [found]);
+  const tables = useMemo(() => (found?.outcomes ?? []).flatMap(({ answer }) => answer?.tables ?? []), [found]);
   const isAnyAsked = explored.questions.some(isAsked);
   const address = write(explored);
   useEffect(() => {
@@ -68,10 +70,13 @@ export function Explore({ params }: { params: URLSearchParams }) {
     location.hash = next.addresses[next.at]!;
   });
   const as = (write: (origin: string, database: string, body: Body) => string) => () => {
-    const wanted = span(explored.range, Date.now(), explored.zone);
-    if (!wanted) return "";
-    const stepMs = step(wanted.end - wanted.start, STEPS_MAX);
-    return explored.questions.filter(isAsked).map((question) => write(location.origin, explored.database, asBody(question, explored.view, wanted, stepMs))).join("\n");
+    try {
+      const wanted = wantedOf(explored);
+      return explored.questions.filter(isAsked).map((question) => write(location.origin, explored.database, asBody(question, explored.view, wanted.span, wanted.stepMs))).join("\n");
+    } catch {
+      // The page says what is wrong with it.
+      return "";
+    }
   };
   return (
     <div class="explore">
@@ -87,11 +92,10 @@ export function Explore({ params }: { params: URLSearchParams }) {
                 onChange={(next) => setQuestion(index, next)} onRemove={() => setQuestion(index, null)} onRun={asked.again}
               />
               {failed?.question.text === question.text && failed.answer?.notes.map((note) => <p class="hint" key={note}>{note}</p>)}
-              {failed?.question.text === question.text && failed.answer?.series.length === 0 && <NearestOfNothing question={question} database={explored.database} onChoose={(next) => setQuestion(index, next)} />}
+              {failed?.question.text === question.text && failed.answer?.series.length === 0 && !failed.answer.tables && <NearestOfNothing question={question} database={explored.database} onChoose={(next) => setQuestion(index, next)} />}
               {failed?.error && failed.question.text === question.text && (
                 <>
                   <Failed error={failed.error} text={question.text} {...(failed.error instanceof Refusal && failed.error.mayPass ? { again: asked.again } : {})} />
-                  <OtherDoor question={question} database={explored.database} />
                   <Nearest question={question} error={failed.error} database={explored.database} onChoose={(next) => setQuestion(index, next)} />
                 </>
               )}
@@ -117,8 +121,8 @@ export function Explore({ params }: { params: URLSearchParams }) {
               </>
             )}
           </Menu>
-          <button type="button" class="plain" disabled={!series.length} onClick={async () => save("foliot.csv", "text/csv", await csv(series))}>CSV</button>
-          <button type="button" class="plain" disabled={!series.length} onClick={async () => save("foliot.json", "application/json", await json(series))}>JSON</button>
+          <button type="button" class="plain" disabled={!series.length && !tables.length} onClick={async () => save("foliot.csv", "text/csv", series.length ? await csv(series) : [tablesCsv(tables)])}>CSV</button>
+          <button type="button" class="plain" disabled={!series.length && !tables.length} onClick={async () => save("foliot.json", "application/json", series.length ? await json(series) : [JSON.stringify(tables)])}>JSON</button>
         </p>
       </div>
       {asked.error && <Failed error={asked.error} again={asked.again} />}
@@ -169,11 +173,13 @@ function Result({ found, explored, set, onRun }: ResultProps) {
   const { lines: bare, unit, series: all } = useMemo(() => drawn(answered, explored.top), [found, explored.top]);
   const lines = useMemo(() => bare.map((line) => ({ ...line, isHidden: hidden.has(line.title) })), [bare, hidden]);
   if (!answered.length) return null;
+  const tables = answered.flatMap(({ answer }) => answer?.tables ?? []);
   const samples = answered.reduce((sum, { answer }) => sum + (answer?.figures.samples ?? 0), 0);
   const read = answered.reduce((sum, { answer }) => sum + (answer?.figures.samples_read ?? 0), 0);
   // What computes is asked as it stands: that is not what is stored.
   const computed = answered.filter(({ question }) => !asksStored(question)).length;
   const asStored = !computed ? "as they are stored" : computed === answered.length ? "as they are computed; a metric alone shows what is stored" : `those of ${computed} as they are computed, the others as they are stored`;
+  const isListing = tables.length > 0 && !all.length;
   const toggle = (name: string, isAlone: boolean) => setHidden((before) => {
     if (isAlone) {
       const others = lines.map((line) => line.title).filter((other) => other !== name);
@@ -187,13 +193,16 @@ function Result({ found, explored, set, onRun }: ResultProps) {
     <section class="card result">
       <div class="result-head">
         <p class="note">
-          {all.length < count ? `The ${all.length} greatest of ${count} series by their means` : `${count} series`}, {format(samples)} samples from {format(read)} read,
-          in {Math.round(found.tookMs)} ms; {explored.view === "samples" ? asStored : `steps of ${durationText(found.stepMs)}`}
+          {tables.length > 0 && `${tables.length} ${tables.length === 1 ? "table" : "tables"}, `}
+          {!isListing && `${all.length < count ? `The ${all.length} greatest of ${count} series by their means` : `${count} series`}, ${format(samples)} samples from ${format(read)} read, `}
+          in {Math.round(found.tookMs)} ms{!isListing && `; ${explored.view === "samples" ? asStored : `steps of ${durationText(found.stepMs)}`}`}
           {explored.view === "graph" && all.length > LINES_MAX && `; the first ${LINES_MAX} are drawn`}
         </p>
-        <ViewBar explored={explored} set={set} />
+        {!isListing && <ViewBar explored={explored} set={set} />}
       </div>
-      {!all.length && (
+      {tables.length > 0 && <Tables all={tables} />}
+      {!all.length && !tables.length && answered.some(({ answer }) => answer?.tables) && <Empty title="There is nothing of that kind"><p>The statement was carried out, and its list is empty.</p></Empty>}
+      {!all.length && !answered.some(({ answer }) => answer?.tables) && (
         <Empty title="No samples in this range">
           <p>The question was answered, and there is nothing between {timeText(found.span.start, explored.zone)} and {timeText(found.span.end, explored.zone)}.
             Try <button type="button" onClick={() => set({ range: { start: "30d-ago", end: "now" } })}>30 days</button>.</p>
@@ -210,7 +219,7 @@ function Result({ found, explored, set, onRun }: ResultProps) {
             onCursor={(values, time) => setCursor(values && time !== null ? { values, time } : null)}
           />
           <Notes notes={notes} isWhole={noted.answer?.is_whole ?? true} database={explored.database} span={found.span} zone={explored.zone} onChange={() => { noted.again(); onRun(); }} />
-          <Legend lines={lines} unit={unit} zone={explored.zone} cursor={cursor} onToggle={toggle} onFocus={setFocus} />
+          <Legend lines={lines} unit={unit} zone={explored.zone} isStacked={explored.isStacked} cursor={cursor} onToggle={toggle} onFocus={setFocus} />
         </>
       )}
       <Explain asked={found.outcomes} tookMs={found.tookMs} />

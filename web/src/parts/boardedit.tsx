@@ -1,8 +1,9 @@
 // A dashboard that is edited: its name, and its panels with their titles, ranges and order. Nothing
-// is kept before somebody says so.
+// is stored before somebody says so; what is not yet stored is found again here as long as the page is open.
 
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { type Panel, type Saved, forgetSaved, keepSaved } from "../api";
+import { database } from "../database";
 import { exploring, read, write } from "../state";
 import { instant } from "../time";
 import { paramsOf, textsOf } from "./saves";
@@ -32,12 +33,36 @@ export const panelOf = (metric: string): Panel => ({ title: metric.slice(0, TITL
 
 const isTime = (text: string) => instant(text, Date.now(), "local") !== null;
 
-export function BoardEdit({ board, taken, onDone }: Props) {
-  const [name, setName] = useState(board.name);
-  const [panels, setPanels] = useState<(Panel & { key: number })[]>(() => (board.panels ?? []).map((panel, key) => ({ ...panel, key })));
+interface Draft {
+  name: string;
+  panels: (Panel & { key: number })[];
+}
+
+const drafts = new Map<string, Draft>();
+
+/** A draft is of a dashboard as it was: who finds it changed begins anew. */
+const draftKey = (board: Saved) => JSON.stringify([database(), board.name, board.changed_ms]);
+
+/** Whether somebody was about to change a dashboard. */
+export const hasDraft = (board: Saved) => drafts.has(draftKey(board));
+
+export function BoardEdit({ board, taken, onDone: close }: Props) {
+  const key = draftKey(board);
+  const [draft] = useState(() => drafts.get(key));
+  const [name, setName] = useState(draft?.name ?? board.name);
+  const [panels, setPanels] = useState<Draft["panels"]>(() => draft?.panels ?? (board.panels ?? []).map((panel, at) => ({ ...panel, key: at })));
+  useEffect(() => {
+    const bare = panels.map(({ title, address }) => ({ title, address }));
+    if (name !== board.name || JSON.stringify(bare) !== JSON.stringify((board.panels ?? []).map(({ title, address }) => ({ title, address })))) drafts.set(key, { name, panels });
+    else drafts.delete(key);
+  }, [name, panels]);
+  const onDone = (to: string | null) => {
+    drafts.delete(key);
+    close(to);
+  };
   const [metric, setMetric] = useState("");
   const [error, setError] = useState<Error | null>(null);
-  const change = (key: number, next: Panel) => setPanels((all) => all.map((one) => (one.key === key ? { ...next, key } : one)));
+  const change = (of: number, next: Panel) => setPanels((all) => all.map((one) => (one.key === of ? { ...next, key: of } : one)));
   const move = (at: number, by: number) => setPanels((all) => {
     const next = [...all];
     const [moved] = next.splice(at, 1);
@@ -74,6 +99,7 @@ export function BoardEdit({ board, taken, onDone }: Props) {
         <label class="bar">Name <input type="text" aria-label="Name of the dashboard" required maxLength={100} value={name} onInput={(event) => setName(event.currentTarget.value)} /></label>
         <span class="bar"><button type="button" onClick={() => onDone(null)}>Cancel</button><button type="submit" class="main">Save</button></span>
       </div>
+      {draft && <p class="note" role="status">This is as you left it. It is not stored yet; Cancel takes back what was changed.</p>}
       {error && <Failed error={error} />}
       {!panels.length && <p class="note">No panels are left: to save it so is to delete the dashboard.</p>}
       <ol class="board-edit">
@@ -91,7 +117,7 @@ export function BoardEdit({ board, taken, onDone }: Props) {
               <span class="nowrap">
                 <button type="button" class="plain" disabled={at === 0} aria-label={`Move ${said} up`} onClick={() => move(at, -1)}>↑</button>
                 <button type="button" class="plain" disabled={at === panels.length - 1} aria-label={`Move ${said} down`} onClick={() => move(at, 1)}>↓</button>
-                <button type="button" class="plain" aria-label={`Take ${said} off`} onClick={() => setPanels((all) => all.filter(({ key }) => key !== panel.key))}>×</button>
+                <button type="button" class="plain" aria-label={`Take ${said} off`} onClick={() => setPanels((all) => all.filter((one) => one.key !== panel.key))}>×</button>
               </span>
               <span class="note code">{textsOf(panel.address)}</span>
             </li>

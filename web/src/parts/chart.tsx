@@ -5,19 +5,23 @@ import uPlot from "uplot";
 import type { Note } from "../api";
 import { stacked, withHoles } from "../series";
 import { pause } from "../slices";
-import { type Span, type Zone, tickTexts } from "../time";
+import { type Span, type Zone, tickTexts, timeText } from "../time";
 import { type Unit, format, tickSteps } from "../units";
+import { Tip } from "./tip";
 
 export interface Line {
   title: string;
   times: number[];
   values: (number | null)[];
   isHidden?: boolean;
+  /** What it is measured in, where that is not the unit of the graph: then its axis is the right one. */
+  unit?: Unit;
 }
 
 interface Props {
   lines: Line[];
   span: Span;
+  /** What the left axis is in. */
   unit: Unit;
   zone: Zone;
   height: number;
@@ -54,33 +58,47 @@ const isHeavy = (lines: Line[]) => lines.length > LINES_LIVELY_MAX || dense(line
 
 const style = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-function aligned(lines: Line[], isStacked: boolean): uPlot.AlignedData {
-  if (!lines.length) return [[]];
+/** The lines over one row of times: as they are, and as they are drawn. */
+interface Aligned {
+  values: uPlot.AlignedData;
+  drawn: uPlot.AlignedData;
+}
+
+function aligned(lines: Line[], isStacked: boolean): Aligned {
+  if (!lines.length) return { values: [[]], drawn: [[]] };
   const tables = lines.map((line) => withHoles(line.times, line.values) as unknown as uPlot.AlignedData);
-  const joined = tables.length === 1 ? tables[0]! : uPlot.join(tables);
-  if (!isStacked) return joined;
-  const [times, ...rows] = joined;
-  return [times, ...stacked(rows as (number | null | undefined)[][])] as uPlot.AlignedData;
+  const values = tables.length === 1 ? tables[0]! : uPlot.join(tables);
+  if (!isStacked) return { values, drawn: values };
+  const [times, ...rows] = values;
+  return { values, drawn: [times, ...stacked(rows as (number | null | undefined)[][])] as uPlot.AlignedData };
 }
 
 /** uPlot's names of the sides. */
+const RIGHT = 1;
 const BOTTOM = 2;
 const LEFT = 3;
 
-function axis(side: typeof BOTTOM | typeof LEFT, props: Props): uPlot.Axis {
-  const common = { stroke: style("--faint"), font: "12px system-ui, sans-serif", ticks: { show: false } };
-  const grid = { stroke: style("--edge"), width: 1 };
-  if (side === LEFT) {
-    return {
-      ...common, grid, side, size: 64, gap: 6, incrs: tickSteps(props.unit), space: 34,
-      values: (_, ticks) => ticks.map((tick) => format(tick, props.unit)),
-    };
-  }
+/** The unit of the right axis; nothing where there is none, as under lines that stand on each other. */
+const rightUnit = ({ lines, isStacked }: Props): Unit | null => (isStacked ? null : lines.find(({ unit }) => unit)?.unit ?? null);
+
+/** The unit of the left axis: sums of several units have none. */
+const leftUnit = ({ lines, isStacked, unit }: Props): Unit => (isStacked && lines.some((line) => line.unit) ? "plain" : unit);
+
+const look = () => ({ stroke: style("--faint"), font: "12px system-ui, sans-serif", ticks: { show: false } });
+const grid = (show: boolean) => ({ stroke: style("--edge"), width: 1, show });
+
+/** An axis of values; the lines of the right one would cross those of the left. */
+function valueAxis(side: typeof LEFT | typeof RIGHT, unit: Unit): uPlot.Axis {
   return {
-    ...common, grid: { ...grid, show: false }, side, size: 28, space: 72,
-    values: (_, ticks) => tickTexts(ticks, props.zone),
+    ...look(), grid: grid(side === LEFT), side, scale: side === LEFT ? "y" : "right", size: 64, gap: 6, incrs: tickSteps(unit), space: 34,
+    values: (_, ticks) => ticks.map((tick) => format(tick, unit)),
   };
 }
+
+const timeAxis = (zone: Zone): uPlot.Axis => ({
+  ...look(), grid: grid(false), side: BOTTOM, size: 28, space: 72,
+  values: (_, ticks) => tickTexts(ticks, zone),
+});
 
 /** With Shift, dragging moves the range: it is shown at once, and asked when the button is let go. */
 function panning(plot: uPlot, handlers: { current: Props }, shift: { ms: number }, usual: (event: MouseEvent) => null) {
@@ -107,7 +125,16 @@ function panning(plot: uPlot, handlers: { current: Props }, shift: { ms: number 
   };
 }
 
-function options(props: Props, width: number, handlers: { current: Props }): uPlot.Options {
+/** The scale that a line is drawn by. */
+const scaleOf = (line: Line, props: Props) => (line.unit && rightUnit(props) ? "right" : "y");
+
+/** What is under the crosshair: the values, which differ from what is drawn where lines stand on each other, and the box that tells them. */
+interface Under {
+  values: uPlot.AlignedData;
+  tip: Tip | null;
+}
+
+function options(props: Props, width: number, handlers: { current: Props }, under: Under): uPlot.Options {
   const colors = Array.from({ length: COLORS }, (_, index) => style(`--c${index}`));
   const shift = { ms: 0 };
   const fill = props.isStacked ? "66" : "";
@@ -116,8 +143,10 @@ function options(props: Props, width: number, handlers: { current: Props }): uPl
   const isFocusing = Boolean(props.onCursor) && isLively && !isDense;
   // Where there are more points than pixels, thin lines show more, and are drawn much faster.
   const lineWidth = isDense ? 1 : 1.6;
+  const right = rightUnit(props);
+  const scale: uPlot.Scale = props.isLogarithmic ? { distr: 3 } : { range: (_, low, high) => yRange(low, high, Boolean(props.fromZero || props.isStacked)) };
   return {
-    width, height: props.height, ms: 1, pxAlign: 0, padding: [10, 22, 0, 0],
+    width, height: props.height, ms: 1, pxAlign: 0, padding: [10, right ? 6 : 22, 0, 0],
     tzDate: (at) => (props.zone === "local" ? new Date(at) : uPlot.tzDate(new Date(at), props.zone === "utc" ? "Etc/UTC" : props.zone)),
     legend: { show: false },
     focus: { alpha: 0.25 },
@@ -130,18 +159,20 @@ function options(props: Props, width: number, handlers: { current: Props }): uPl
     },
     scales: {
       x: { min: props.span.start, max: props.span.end, range: () => [handlers.current.span.start + shift.ms, handlers.current.span.end + shift.ms] },
-      y: props.isLogarithmic ? { distr: 3 } : { range: (_, low, high) => yRange(low, high, Boolean(props.fromZero || props.isStacked)) },
+      y: scale,
+      ...(right ? { right: scale } : {}),
     },
-    axes: [axis(BOTTOM, props), axis(LEFT, props)],
+    axes: [timeAxis(props.zone), valueAxis(LEFT, leftUnit(props)), ...(right ? [valueAxis(RIGHT, right)] : [])],
     series: [{}, ...props.lines.map((line, index) => {
       const color = colors[index % COLORS] ?? "";
       return {
-        label: line.title, stroke: color, width: lineWidth, show: !line.isHidden, fill: fill ? color + fill : undefined,
+        label: line.title, scale: scaleOf(line, props), stroke: color, width: lineWidth, show: !line.isHidden, fill: fill ? color + fill : undefined,
         points: { show: line.times.length < 3, size: 5 },
       } as uPlot.Series;
     })],
     bands: props.isStacked ? props.lines.slice(1).map((_, index) => ({ series: [index + 2, index + 1] as [number, number] })) : [],
     hooks: {
+      init: [(plot) => { under.tip = new Tip(plot.over); }],
       draw: [(plot) => drawNotes(plot, handlers.current.notes ?? [])],
       setSelect: [(plot) => {
         const { left, width: wide } = plot.select;
@@ -152,12 +183,20 @@ function options(props: Props, width: number, handlers: { current: Props }): uPl
       }],
       setCursor: [(plot) => {
         const at = plot.cursor.idx;
-        if (at === null || at === undefined) {
+        const time = at === null || at === undefined ? null : plot.data[0][at] ?? null;
+        if (at === null || at === undefined || time === null) {
+          under.tip?.hide();
           handlers.current.onCursor?.(null, null);
           return;
         }
-        const under = plot.series.slice(1).map((_, index) => nearest(plot.data, index + 1, at));
-        handlers.current.onCursor?.(under, plot.data[0][at] ?? null);
+        const values = plot.series.slice(1).map((_, index) => nearest(under.values, index + 1, at));
+        handlers.current.onCursor?.(values, time);
+        const { lines, zone } = handlers.current;
+        under.tip?.show(timeText(time, zone), lines.flatMap((line, index) => {
+          const [value, drawn] = [values[index], nearest(plot.data, index + 1, at)];
+          if (line.isHidden || value === null || value === undefined || drawn === null) return [];
+          return [{ title: line.title, value: format(value, line.unit ?? handlers.current.unit), color: `c${index % COLORS}`, y: plot.valToPos(drawn, scaleOf(line, handlers.current)) }];
+        }), plot.cursor);
       }],
     },
   };
@@ -223,9 +262,15 @@ export function Chart(props: Props) {
   const shown = useRef<{ lines: Line[]; span: Span } | null>(null);
   const handlers = useRef(props);
   handlers.current = props;
+  const under = useRef<Under>({ values: [[]], tip: null });
+  const align = (lines: Line[], isStacked: boolean) => {
+    const { values, drawn } = aligned(lines, isStacked);
+    under.current.values = values;
+    return drawn;
+  };
   const shape = [
     dense(props.lines),
-    props.lines.map((line) => `${line.title}\0${Boolean(line.isHidden)}\0${line.times.length < 3}`).join("\n"),
+    props.lines.map((line) => `${line.title}\0${Boolean(line.isHidden)}\0${line.times.length < 3}\0${line.unit ?? ""}`).join("\n"),
     props.unit, props.zone, props.height, props.isStacked, props.isLogarithmic,
   ].join("\n");
   useEffect(() => {
@@ -235,7 +280,7 @@ export function Chart(props: Props) {
       plot.current?.destroy();
       const { lines, span, isStacked = false } = handlers.current;
       const heavy = isHeavy(lines);
-      const made = new uPlot(options(handlers.current, element.clientWidth || 300, handlers), heavy ? [[]] : aligned(lines, isStacked), element);
+      const made = new uPlot(options(handlers.current, element.clientWidth || 300, handlers, under.current), heavy ? [[]] : align(lines, isStacked), element);
       plot.current = made;
       shown.current = { lines, span };
       if (heavy) fill(made, lines, isStacked);
@@ -245,7 +290,7 @@ export function Chart(props: Props) {
       const isWanted = () => plot.current === made && shown.current?.lines === lines;
       await pause();
       if (!isWanted()) return;
-      const data = aligned(lines, isStacked);
+      const data = align(lines, isStacked);
       await pause();
       if (isWanted()) made.setData(data);
     };
@@ -269,7 +314,7 @@ export function Chart(props: Props) {
   useEffect(() => {
     const { lines, span } = shown.current ?? {};
     if (lines === props.lines && span?.start === props.span.start && span.end === props.span.end) return;
-    plot.current?.setData(aligned(props.lines, Boolean(props.isStacked)));
+    plot.current?.setData(align(props.lines, Boolean(props.isStacked)));
     shown.current = { lines: props.lines, span: props.span };
   }, [props.lines, props.span.start, props.span.end]);
   // A plot that was just made has drawn its notes, and brings no line forward.

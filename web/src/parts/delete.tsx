@@ -1,7 +1,7 @@
 // Takes samples of a metric away, after it has told how many.
 
 import { useRef, useState } from "preact/hooks";
-import { type Doomed, Refusal, type Taken, take } from "../api";
+import { type Doomed, Refusal, type Taken, status, take } from "../api";
 import { database } from "../database";
 import { doomed } from "../doomed";
 import { useLong } from "../hooks";
@@ -12,7 +12,17 @@ import { Failed } from "./small";
 interface Preview {
   doomed: Doomed;
   taken: Taken;
+  /** When the server that counted was started, by its own clock. */
+  begunMs: number;
 }
+
+/** Starts that lie nearer to each other are one, whose clock was moved a little. */
+const SAME_START_MS = 5000;
+
+const begun = async () => {
+  const { now_ms, uptime_ms } = await status();
+  return now_ms - uptime_ms;
+};
 
 export function Delete({ metric, onDone }: { metric: string; onDone: () => void }) {
   const [labels, setLabels] = useState("");
@@ -52,11 +62,14 @@ export function Delete({ metric, onDone }: { metric: string; onDone: () => void 
   const count = () => guarded(async (signal) => {
     const wanted = doomed(metric, labels, from, to, Date.now());
     if (typeof wanted === "string") throw new Error(wanted);
+    const begunMs = await begun();
     const taken = await take(database(), wanted, true, signal);
     setSaid(taken.samples ? "" : "There is nothing of that to delete.");
-    setPreview(taken.samples ? { doomed: wanted, taken } : null);
+    setPreview(taken.samples ? { doomed: wanted, taken, begunMs } : null);
   });
-  const go = ({ doomed: wanted, taken: counted }: Preview) => guarded(async (signal) => {
+  const go = ({ doomed: wanted, taken: counted, begunMs }: Preview) => guarded(async (signal) => {
+    // Another server at this address may have another store.
+    if (Math.abs(await begun() - begunMs) > SAME_START_MS) throw new Error("The server was started anew since this was counted. Nothing is deleted: count again.");
     const taken = await take(database(), wanted, false, signal);
     setPreview(null);
     const differs = taken.samples !== counted.samples;

@@ -11,6 +11,7 @@ interface Props {
   lines: Line[];
   unit: Unit;
   zone: Zone;
+  isStacked: boolean;
   cursor: { values: (number | null)[]; time: number } | null;
   onToggle: (title: string, isAlone: boolean) => void;
   onFocus: (index: number | null) => void;
@@ -22,13 +23,13 @@ const LISTED_MAX = 200;
 /** Those that fill what is seen of the table. */
 const LISTED_FIRST = 25;
 
-export function Legend({ lines, unit, zone, cursor, onToggle, onFocus }: Props) {
+export function Legend({ lines, unit, zone, isStacked, cursor, onToggle, onFocus }: Props) {
   const [search, setSearch] = useState("");
   const [listed, onScroll] = useGrowing(LISTED_FIRST, LISTED_MAX);
   // Only what is under the crosshair changes with it.
   const all = useMemo(() => lines.map((line) => {
     const { last, min, mean, max } = figures(line.values);
-    return { last: format(last, unit), rest: [min, mean, max].map((figure) => format(figure, unit)) };
+    return { last: format(last, line.unit ?? unit), rest: [min, mean, max].map((figure) => format(figure, line.unit ?? unit)) };
   }), [lines, unit]);
   const found = useMemo(() => lines.map((line, index) => ({ line, index }))
     .filter(({ line }) => line.title.toLowerCase().includes(search.toLowerCase())), [lines, search]);
@@ -48,7 +49,7 @@ export function Legend({ lines, unit, zone, cursor, onToggle, onFocus }: Props) 
           </thead>
           <tbody>
             {found.slice(0, listed).map(({ line, index }) => {
-              const now = cursor ? format(cursor.values[index], unit) : all[index]?.last;
+              const now = cursor ? format(cursor.values[index], line.unit ?? unit) : all[index]?.last;
               return (
                 <tr key={line.title} class={line.isHidden ? "off" : ""} onMouseEnter={() => onFocus(index)} onMouseLeave={() => onFocus(null)}>
                   <td>
@@ -56,6 +57,7 @@ export function Legend({ lines, unit, zone, cursor, onToggle, onFocus }: Props) 
                       type="button" class={`line c${index % COLORS}`} aria-pressed={!line.isHidden} title="Click: hide or show. With Ctrl: this one alone."
                       onClick={(event) => onToggle(line.title, event.ctrlKey || event.metaKey)}
                     >{line.title}</button>
+                    {line.unit && !isStacked && <span class="note" title="Drawn by the axis on the right"> right axis</span>}
                   </td>
                   <td class="number">{now}</td>
                   {all[index]?.rest.map((figure, place) => <td key={place} class="number">{figure}</td>)}

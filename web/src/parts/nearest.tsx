@@ -1,4 +1,4 @@
-// Names that one which is none may have meant, and where to ask what is not asked here.
+// Names that one which is none may have meant.
 
 import { unknownName } from "../advice";
 import { catalogue, fields } from "../api";
@@ -88,11 +88,4 @@ export function NearestOfNothing({ question, database, onChoose }: Props) {
       {unknown.others.map((name) => <button key={name} type="button" class="plain" onClick={() => onChoose({ ...question, text: question.language === "promql" ? question.text.replace(new RegExp(`(?<![\\w:])${unknown.name}(?![\\w:])`, "g"), name) : renamed(question.text, unknown.name, name) })}>{name}</button>)}
     </p>
   );
-}
-
-/** Where statements are asked that have no series for an answer. */
-export function OtherDoor({ question, database }: Omit<Props, "onChoose">) {
-  if (question.language !== "influxql" || !/^\s*show\b/i.test(question.text)) return null;
-  const params = new URLSearchParams({ ...(database ? { db: database } : {}), pretty: "true", q: question.text.trim() });
-  return <p class="bar nearest">It is answered with names, and not with series: <a href={`query?${params}`} target="_blank" rel="noreferrer">ask it at InfluxDB’s door</a></p>;
 }

@@ -1,9 +1,9 @@
 // One question of Explore: as a form, or as text in its language.
 
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { halvesOf, promqlName, storedFields } from "../metric";
 import {
-  AGGREGATORS, FOLDS, type Filter, type Form, type Question, emptyForm, formOf, influxqlOf, promqlOf, textOf,
+  AGGREGATORS, FOLDS, type Filter, type Form, type Language, type Question, emptyForm, formOf, influxqlOf, promqlOf, textOf,
 } from "../question";
 import { Suggest, named } from "./suggest";
 import { Text } from "./text";
@@ -18,26 +18,43 @@ interface Props {
   onRun: () => void;
 }
 
+/** What a row was asked, as far as it knows: its text now and before, and the last one in each language. */
+interface Told {
+  by: string[];
+  texts: Partial<Record<Language, string>>;
+}
+
 export function Row({ question, database, index, canRemove, onChange, onRemove, onRun }: Props) {
   const form = question.language === "opentsdb" ? formOf(question.text) : null;
   const mode = question.language !== "opentsdb" ? question.language : question.isForm && form ? "form" : "text";
+  // What was asked in the other languages comes back with them, unless the question came from elsewhere meanwhile.
+  const told = useRef<Told>({ by: [question.text], texts: {} });
+  if (!told.current.by.includes(question.text)) told.current = { by: [question.text], texts: {} };
+  const change = (next: Question) => {
+    told.current.by = [question.text, next.text];
+    onChange(next);
+  };
+  const translated = async (language: Language): Promise<string> => {
+    if (language === "opentsdb") return textOf(emptyForm());
+    if (!form?.metric) return language === "influxql" ? "SELECT mean(*) FROM \"…\" WHERE time >= $start AND time < $end GROUP BY time($step)" : "";
+    const halves = await halvesOf(form.metric, storedFields(database));
+    return language === "influxql" ? influxqlOf(form, halves) : promqlOf(form, promqlName(halves));
+  };
   const choose = async (next: string) => {
-    if (next === "influxql") {
-      const text = form?.metric ? influxqlOf(form, await halvesOf(form.metric, storedFields(database))) : "SELECT mean(*) FROM \"…\" WHERE time >= $start AND time < $end GROUP BY time($step)";
-      onChange({ ...question, language: "influxql", isForm: false, text });
-    } else if (next === "promql") {
-      onChange({ ...question, language: "promql", isForm: false, text: form?.metric ? promqlOf(form, promqlName(await halvesOf(form.metric, storedFields(database)))) : "" });
-    } else {
-      const text = question.language === "opentsdb" ? question.text : textOf(emptyForm());
-      onChange({ ...question, language: "opentsdb", isForm: next === "form", text });
-    }
+    const language = next === "influxql" || next === "promql" ? next : "opentsdb";
+    const { texts } = told.current;
+    let text = language === question.language ? question.text : texts[language];
+    // A form that was changed since is translated anew.
+    if (form?.metric && language !== "opentsdb" && texts.opentsdb !== question.text) text = undefined;
+    texts[question.language] = question.text;
+    change({ ...question, language, isForm: next === "form", text: text ?? await translated(language) });
   };
   return (
     <section class={`row ${question.isHidden ? "off" : ""}`} aria-label={`Query ${index + 1}`}>
       <div class="row-head">
         <button
           type="button" class="plain letter" aria-pressed={!question.isHidden} title={question.isHidden ? "Show" : "Hide"}
-          onClick={() => onChange({ ...question, isHidden: !question.isHidden })}
+          onClick={() => change({ ...question, isHidden: !question.isHidden })}
         >{String.fromCharCode(65 + (index % 26))}</button>
         <select aria-label="Language" value={mode} onChange={(event) => choose(event.currentTarget.value)}>
           <option value="form" disabled={question.language === "opentsdb" && !form}>Form</option>
@@ -47,9 +64,9 @@ export function Row({ question, database, index, canRemove, onChange, onRemove, 
         </select>
       </div>
       {mode === "form" && form
-        ? <FormFields form={form} database={database} onChange={(next) => onChange({ ...question, text: textOf(next) })} />
+        ? <FormFields form={form} database={database} onChange={(next) => change({ ...question, text: textOf(next) })} />
         // Another language begins with another text.
-        : <Text key={question.language} question={question} database={database} onRun={(text) => (text === question.text ? onRun() : onChange({ ...question, text }))} />}
+        : <Text key={question.language} question={question} database={database} onRun={(text) => (text === question.text ? onRun() : change({ ...question, text }))} />}
       {canRemove && <button type="button" class="plain remove" aria-label={`Remove query ${index + 1}`} onClick={onRemove}>×</button>}
     </section>
   );

@@ -3,7 +3,8 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { useLong } from "../hooks";
 import type { Explored } from "../state";
-import { RANGES, type Span, moved, span, timeText, widened } from "../time";
+import { CALENDAR, RANGES, type Span, calendarSpan, instant, moved, span, timeText, widened } from "../time";
+import { Menu } from "./menu";
 import { ZoneChoice } from "./zone";
 
 interface Props {
@@ -14,8 +15,11 @@ interface Props {
   onStop: () => void;
 }
 
+/** Steps that are offered. */
+const STEPS = ["", "1s", "10s", "1m", "5m", "15m", "1h", "1d"];
+
 /** Letters that a field of the range has room for; what is longer widens it. */
-const WIDTH_MIN = 10;
+const WIDTH_MIN = 8;
 
 export function Toolbar({ explored, set, isLoading, onRun, onStop }: Props) {
   const isLong = useLong(isLoading);
@@ -40,6 +44,11 @@ export function Toolbar({ explored, set, isLoading, onRun, onStop }: Props) {
     const next = to(now);
     set({ range: { start: String(next.start), end: String(next.end) } });
   };
+  // As the browser's own fields of dates want it.
+  const dateOf = (text: string) => {
+    const at = instant(text, Date.now(), zone);
+    return at === null ? "" : timeText(at, zone).slice(0, 19).replace(" ", "T");
+  };
   const isShort = (name: string) => range.end === "now" && range.start === `${name}-ago`;
   return (
     <form class="toolbar" onSubmit={(event) => {
@@ -63,8 +72,28 @@ export function Toolbar({ explored, set, isLoading, onRun, onStop }: Props) {
         <input type="text" aria-label="To" size={Math.max(WIDTH_MIN, end.length)} value={end} onInput={(event) => setEnd(event.currentTarget.value)} />
         <button type="button" class="plain arrow" aria-label="Later" title="Half the range later" onClick={() => move((now) => moved(now, 0.5, Date.now()))}>›</button>
         <button type="button" class="plain arrow" aria-label="Wider" title="Twice the range" onClick={() => move((now) => widened(now, Date.now()))}>−</button>
+        <Menu title="Dates">
+          {(close) => (
+            <span class="dates">
+              {([["From", start, setStart], ["To", end, setEnd]] as const).map(([side, text, change]) => (
+                <label key={side}>{side}
+                  <input type="datetime-local" step={1} max="2262-04-11T23:47:16" value={dateOf(text)} onInput={(event) => { if (event.currentTarget.value) change(event.currentTarget.value.replace("T", " ")); }} />
+                </label>
+              ))}
+              <button type="submit" class="main" onClick={() => setTimeout(close)}>Show these</button>
+              <span class="days">
+                {CALENDAR.map((name) => (
+                  <button key={name} type="button" class="plain" onClick={() => { const next = calendarSpan(name, Date.now(), zone); set({ range: { start: String(next.start), end: String(next.end) } }); close(); }}>{name}</button>
+                ))}
+              </span>
+            </span>
+          )}
+        </Menu>
       </span>
       <ZoneChoice zone={zone} onChange={(next) => set({ zone: next })} />
+      <select aria-label="Step" title="Between the points of a graph" value={explored.step} onChange={(event) => set({ step: event.currentTarget.value })}>
+        {[...new Set([...STEPS, explored.step])].map((one) => <option key={one} value={one}>{one || "auto step"}</option>)}
+      </select>
       <select aria-label="Refresh" value={String(explored.refresh)} onChange={(event) => set({ refresh: Number(event.currentTarget.value) })}>
         {[...new Set([0, 2, 10, 60, explored.refresh])].map((seconds) => <option key={seconds} value={String(seconds)}>{seconds ? `every ${seconds} s` : "no refresh"}</option>)}
       </select>

@@ -26,6 +26,7 @@ mod series;
 mod settings;
 mod status;
 mod steps;
+mod tables;
 
 use super::{Call, Reply, body, means_preview, namespace, not_read, status_of_missing};
 use crate::http::routes::Right;

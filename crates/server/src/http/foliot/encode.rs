@@ -54,6 +54,8 @@ pub(super) struct Told<'a> {
     pub(super) took_ms: f64,
     /// Warnings and hints in the words of the language.
     pub(super) notes: &'a [String],
+    /// Tables as members of an array, where statements were asked that tell no samples.
+    pub(super) tables: Option<&'a [u8]>,
     /// How the question was read, where that is wanted and known.
     pub(super) tree: Option<&'a serde_json::Value>,
 }
@@ -188,7 +190,7 @@ impl<'a> Encoder<'a> {
 
     /// Ends the answer with what it cost, and with what is to be said of it.
     pub(super) fn finish(mut self, told: &Told<'_>, out: &mut Vec<u8>) {
-        let Told { ran, reads, took_ms, notes, tree } = told;
+        let Told { ran, reads, took_ms, notes, tables, tree } = told;
         self.close(out);
         if !self.is_begun {
             out.extend_from_slice(b"{\"series\":[");
@@ -207,6 +209,11 @@ impl<'a> Encoder<'a> {
             "pages_loaded": reads.pages_loaded,
         });
         let _ = write!(out, "],\"notes\":{},", json!(notes));
+        if let Some(tables) = tables {
+            out.extend_from_slice(b"\"tables\":[");
+            out.extend_from_slice(tables);
+            out.extend_from_slice(b"],");
+        }
         if let Some(tree) = tree {
             let _ = write!(out, "\"tree\":{tree},");
         }
@@ -241,7 +248,7 @@ fn describe(name: &str, field: &str, labels: Vec<(&str, &str)>, varying: Vec<&st
     text
 }
 
-fn value_of(item: &Item) -> Option<Value<'_>> {
+pub(super) fn value_of(item: &Item) -> Option<Value<'_>> {
     Some(match item {
         Item::Null => return None,
         Item::Float(value) => Value::Float(*value),
@@ -311,7 +318,7 @@ impl Column {
 }
 
 /// Numbers as JSON has them; what it has no number for as text.
-fn write_value(value: Value<'_>, out: &mut Vec<u8>) {
+pub(super) fn write_value(value: Value<'_>, out: &mut Vec<u8>) {
     let _ = match value {
         Value::Float(value) if is_null_float(value) => write!(out, "null"),
         Value::Float(value) if value.is_nan() => write!(out, "\"NaN\""),
@@ -338,7 +345,8 @@ mod tests {
         let mut encoder = Encoder::new(Unit::Nanos, None, 1 << 20);
         feed(&mut encoder, &mut out);
         let (ran, reads) = (&Ran::default(), Reads::default());
-        encoder.finish(&Told { ran, reads, took_ms: 0.0, notes: &[], tree: None }, &mut out);
+        let told = Told { ran, reads, took_ms: 0.0, notes: &[], tables: None, tree: None };
+        encoder.finish(&told, &mut out);
         serde_json::from_slice(&out).unwrap()
     }
 

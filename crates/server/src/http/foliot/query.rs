@@ -7,14 +7,16 @@ use super::bounds;
 use super::encode::{Encoder, Told, Unit};
 use super::promql::{PromQl, Said};
 use super::steps;
+use super::tables::Tables;
 use super::{bad, place, refuse, refuse_at, refuse_failure};
-use crate::http::influx::{may_ask, plan_for};
+use crate::http::influx::{changes, may_ask, plan_for, tell};
 use crate::http::opentsdb::Scope;
 use crate::http::{Call, Reply, accepts_gzip, body, named_database, reply};
 use crate::metrics::now_ns;
 use crate::query::{self, Failure, Job, Reading, Stopped, Title, Work};
 use crate::shared::Shared;
 use foliot_access::{Need, Principal};
+use foliot_engine::Caller;
 use foliot_exec::Ran;
 use foliot_model::{NANOS_PER_MILLI, NamespaceId};
 use foliot_proto_influx::influxql::{Parameter, Parameters, Select, Statement, parse};
@@ -42,6 +44,7 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
     let gzip = accepts_gzip(&call.headers);
     let scope = Scope::of(shared, &call)?;
     let (who, database) = (call.who.clone(), call.database(shared));
+    let caller = call.caller("foliot");
     let policy = named_database(&call.query, &call.headers).and_then(|named| named.policy);
     let text = body::read(shared, &call.headers, call.body, Vec::new()).await?;
     if text.bytes.len() > BODY_BYTES_MAX {
@@ -55,8 +58,9 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
         Ok(match asked.language {
             Language::OpenTsdb => Question::OpenTsdb(asked.opentsdb()?, Box::new(scope)),
             Language::InfluxQl => {
-                let selects = asked.influxql(&who, &database)?;
-                Question::InfluxQl { selects, database: database.clone(), policy }
+                let statements = asked.influxql(&who, &database)?;
+                let (who, database) = (who.clone(), database.clone());
+                Question::InfluxQl(Box::new(InfluxQl { statements, database, policy, who, caller }))
             }
             Language::PromQl => Question::PromQl(Box::new(asked.promql(namespace)?)),
         })
@@ -81,8 +85,44 @@ enum Language {
 /// A question that was parsed.
 enum Question {
     OpenTsdb(Request, Box<Scope>),
-    InfluxQl { selects: Vec<Select>, database: String, policy: Option<String> },
+    InfluxQl(Box<InfluxQl>),
     PromQl(Box<PromQl>),
+}
+
+/// Statements that change nothing, and who asks them of what.
+struct InfluxQl {
+    statements: Vec<Statement>,
+    database: String,
+    policy: Option<String>,
+    who: Arc<Principal>,
+    caller: Caller,
+}
+
+impl InfluxQl {
+    /// Carries the statements out: selections as series, others as tables.
+    fn run(
+        &self,
+        shared: &Shared,
+        encoder: &mut Encoder<'_>,
+        tables: &mut Option<Tables>,
+        work: &mut Work<'_>,
+    ) -> Result<Ran, Failure> {
+        let place = (self.database.as_str(), self.policy.as_deref());
+        let mut ran = Ran::default();
+        for statement in &self.statements {
+            let more = match statement {
+                Statement::Select(select) => run_select(shared, select, place, encoder, work)?,
+                other => {
+                    let tables = tables.get_or_insert_default();
+                    tell(shared, (&self.who, &self.caller), place, other, tables, work)?
+                }
+            };
+            ran.series_selected += more.series_selected;
+            ran.samples_scanned += more.samples_scanned;
+            ran.memory_peak_bytes = ran.memory_peak_bytes.max(more.memory_peak_bytes);
+        }
+        Ok(ran)
+    }
 }
 
 /// What an answer looks like.
@@ -105,6 +145,7 @@ fn run(
     let makers = form.names_makers.then_some(&shared.makers);
     let mut encoder = Encoder::new(form.unit, makers, work.meter().limits().memory_bytes);
     let mut said = Said::default();
+    let mut tables = None;
     let ran = match question {
         Question::OpenTsdb(request, scope) => {
             // Names need not stay what they are: each run looks them up again.
@@ -113,17 +154,7 @@ fn run(
                 encoder.frame(frame, &request.name_of(&frame.head), out)
             })?
         }
-        Question::InfluxQl { selects, database, policy } => {
-            let mut ran = Ran::default();
-            for select in selects {
-                let place = (database.as_str(), policy.as_deref());
-                let more = run_select(shared, select, place, &mut encoder, work)?;
-                ran.series_selected += more.series_selected;
-                ran.samples_scanned += more.samples_scanned;
-                ran.memory_peak_bytes = ran.memory_peak_bytes.max(more.memory_peak_bytes);
-            }
-            ran
-        }
+        Question::InfluxQl(question) => question.run(shared, &mut encoder, &mut tables, work)?,
         Question::PromQl(question) => {
             let (ran, of_answer) = question.run(&mut encoder, work)?;
             said = of_answer;
@@ -134,8 +165,11 @@ fn run(
     // An expression of PromQL says better than its operators what it asks for.
     said.tree = said.tree.or_else(|| steps::tree(&work.meter().explained()));
     let reads = work.snapshot.reads();
+    let (tables, note) = tables.map(Tables::finish).unzip();
+    said.notes.extend(note.flatten());
     let Said { notes, tree } = &said;
-    let told = Told { ran: &ran, reads, took_ms, notes, tree: tree.as_ref() };
+    let (tables, tree) = (tables.as_deref(), tree.as_ref());
+    let told = Told { ran: &ran, reads, took_ms, notes, tables, tree };
     encoder.finish(&told, work.out());
     Ok(ran)
 }
@@ -286,8 +320,8 @@ impl Asked {
         PromQl::read(text, namespace, (self.start_ms, self.end_ms), self.step_ms, self.explains)
     }
 
-    /// InfluxQL's statements, which may select and nothing else.
-    fn influxql(&self, who: &Principal, database: &str) -> Result<Vec<Select>, Reply> {
+    /// InfluxQL's statements, which may change nothing.
+    fn influxql(&self, who: &Principal, database: &str) -> Result<Vec<Statement>, Reply> {
         let text = self.text.as_deref();
         let text = text.ok_or_else(|| bad("query: InfluxQL is asked as text"))?;
         let nanos = |millis: i64| millis.saturating_mul(NANOS_PER_MILLI);
@@ -301,16 +335,15 @@ impl Asked {
             .map_err(|error| refuse_at(&error.to_string(), error.position()))?;
         may_ask(who, &statements, Some(database))
             .map_err(|message| refuse(StatusCode::FORBIDDEN, &message))?;
-        let select = |statement| match statement {
-            Statement::Select(select) if select.target.is_none() => Ok(select),
-            other => Err(bad(&format!(
-                "only SELECT without INTO is asked here, not {other}: send others to /query"
-            ))),
-        };
-        let selects: Vec<Select> = statements.into_iter().map(select).collect::<Result<_, _>>()?;
-        match selects.is_empty() {
+        if let Some(change) = statements.iter().find(|statement| changes(statement)) {
+            return Err(bad(&format!(
+                "only statements that change nothing are asked here, not {change}: send others \
+                 to /query"
+            )));
+        }
+        match statements.is_empty() {
             true => Err(bad("text: there is no statement in it")),
-            false => Ok(selects),
+            false => Ok(statements),
         }
     }
 }

@@ -17,6 +17,7 @@ use foliot_proto_influx::{QueryRequest, WriteApi, form_of_parts};
 use foliot_proto_opentsdb::{Params, parse_once};
 use hyper::StatusCode;
 use hyper::header::{self, HeaderName};
+use jiff::tz::TimeZone;
 use std::sync::Arc;
 
 /// Longest text of a query, and of its form.
@@ -165,7 +166,7 @@ fn oversees(statement: &Statement) -> bool {
 }
 
 /// Whether a statement changes anything.
-pub(super) fn changes(statement: &Statement) -> bool {
+pub(in crate::http) fn changes(statement: &Statement) -> bool {
     match statement {
         Statement::Show(_) | Statement::Explain { .. } | Statement::Preview(_) => false,
         Statement::Select(select) => select.target.is_some(),
@@ -199,9 +200,34 @@ impl Trouble {
     }
 }
 
+/// What writes tables down in the form of a door.
+pub(in crate::http) trait Tables {
+    fn table(&mut self, table: &Table, out: &mut Vec<u8>);
+
+    /// Bytes that cannot go out before the answer's end.
+    fn held_bytes(&self) -> usize;
+
+    /// The zone that a statement wants its times in, where the form has zones.
+    fn set_zone(&mut self, _zone: TimeZone) {}
+}
+
+impl Tables for Encoder {
+    fn table(&mut self, table: &Table, out: &mut Vec<u8>) {
+        Encoder::table(self, table, out);
+    }
+
+    fn held_bytes(&self) -> usize {
+        Encoder::held_bytes(self)
+    }
+
+    fn set_zone(&mut self, zone: TimeZone) {
+        Encoder::set_zone(self, zone);
+    }
+}
+
 /// Writes a table down. What cannot go out before the answer's end is held to the request's memory.
 pub(super) fn encode(
-    encoder: &mut Encoder,
+    encoder: &mut dyn Tables,
     table: &Table,
     meter: &Meter,
     out: &mut Vec<u8>,
@@ -240,7 +266,7 @@ pub(super) struct Context<'a, 'w> {
     pub(super) caller: &'a Caller,
     pub(super) who: &'a Principal,
     pub(super) work: &'a mut Work<'w>,
-    pub(super) encoder: &'a mut Encoder,
+    pub(super) encoder: &'a mut (dyn Tables + 'w),
     pub(super) ran: Ran,
 }
 
@@ -334,6 +360,41 @@ fn whole(text: String) -> Failure {
         ["database not found", "retention policy not found"].iter().any(|&is| text.starts_with(is));
     let status = if is_missing { StatusCode::NOT_FOUND } else { StatusCode::BAD_REQUEST };
     Failure::new(status, text)
+}
+
+/// Carries out a statement that changes nothing, for another door.
+pub(in crate::http) fn tell<'w>(
+    shared: &Shared,
+    (who, caller): (&Principal, &Caller),
+    (database, policy): (&str, Option<&str>),
+    statement: &Statement,
+    encoder: &mut (dyn Tables + 'w),
+    work: &mut Work<'w>,
+) -> Result<Ran, Failure> {
+    let refuse = |text: String| Failure::new(StatusCode::BAD_REQUEST, text);
+    let store = shared.store().ok_or_else(|| refuse("the store is being opened".to_owned()))?;
+    if changes(statement) {
+        return Err(refuse(format!("{statement} would change something")));
+    }
+    let mut context = Context {
+        shared,
+        store,
+        database: Some(database),
+        policy,
+        now_ns: now_ns(),
+        caller,
+        who,
+        work,
+        encoder,
+        ran: Ran::default(),
+    };
+    let told = perform(&mut context, statement);
+    let ran = std::mem::take(&mut context.ran);
+    match told {
+        Ok(()) => Ok(ran),
+        Err(Trouble::Told(text)) => Err(whole(text)),
+        Err(Trouble::Gone(failure)) => Err(failure),
+    }
 }
 
 fn perform(context: &mut Context<'_, '_>, statement: &Statement) -> Result<(), Trouble> {

@@ -1,0 +1,134 @@
+//! Answers of statements that tell of names and settings, and not of samples: tables of a few rows.
+
+use super::encode::value_of;
+use super::encode::write_value;
+use crate::http::influx;
+use foliot_model::{Item, Table, TableHead};
+use serde_json::json;
+use std::io::Write as _;
+use std::sync::Arc;
+
+/// Rows of an answer. A table of a browser holds no more; LIMIT and OFFSET give others.
+const ROWS_MAX: u64 = 10_000;
+
+/// Writes tables, which stand behind the series of the answer and are held until then.
+#[derive(Default)]
+pub(super) struct Tables {
+    text: Vec<u8>,
+    /// The table that is open.
+    head: Option<Arc<TableHead>>,
+    rows: u64,
+    rows_left_out: u64,
+}
+
+impl Tables {
+    /// The tables as members of an array, and what is to be said of them.
+    pub(super) fn finish(mut self) -> (Vec<u8>, Option<String>) {
+        self.close();
+        let left_out = self.rows_left_out;
+        let note = (left_out > 0).then(|| {
+            format!("{left_out} rows beyond the first {ROWS_MAX} are left out: LIMIT and OFFSET give others")
+        });
+        (self.text, note)
+    }
+
+    fn open(&mut self, head: &Arc<TableHead>) {
+        let separator = if self.text.is_empty() { "" } else { "," };
+        let pairs = head.labels.iter().map(|(name, value)| (name.to_string(), json!(&**value)));
+        let labels: serde_json::Map<_, _> = pairs.collect();
+        let columns: Vec<&str> = head.columns.iter().map(|name| &**name).collect();
+        let (name, labels, columns) = (json!(&*head.name), json!(labels), json!(columns));
+        // Writing to memory cannot fail.
+        let _ = write!(
+            self.text,
+            "{separator}{{\"name\":{name},\"labels\":{labels},\"columns\":{columns},\"rows\":["
+        );
+        self.head = Some(head.clone());
+    }
+
+    fn close(&mut self) {
+        if self.head.take().is_some() {
+            self.text.extend_from_slice(b"]}");
+        }
+    }
+
+    fn row(&mut self, items: &[Item]) {
+        if self.rows == ROWS_MAX {
+            self.rows_left_out += 1;
+            return;
+        }
+        self.rows += 1;
+        self.text.extend_from_slice(if self.text.ends_with(b"[") { b"[" } else { b",[" });
+        for (at, item) in items.iter().enumerate() {
+            if at > 0 {
+                self.text.push(b',');
+            }
+            match value_of(item) {
+                Some(value) => write_value(value, &mut self.text),
+                None => self.text.extend_from_slice(b"null"),
+            }
+        }
+        self.text.push(b']');
+    }
+}
+
+impl influx::Tables for Tables {
+    fn table(&mut self, table: &Table, _: &mut Vec<u8>) {
+        if !self.head.as_ref().is_some_and(|head| Arc::ptr_eq(head, &table.head)) {
+            self.close();
+            self.open(&table.head);
+        }
+        for items in table.rows() {
+            self.row(&items);
+        }
+        if table.is_last {
+            self.close();
+        }
+    }
+
+    fn held_bytes(&self) -> usize {
+        self.text.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use influx::Tables as _;
+
+    fn piece(head: &Arc<TableHead>, items: Vec<Item>, is_last: bool) -> Table {
+        Table::of_rows(head.clone(), items, is_last)
+    }
+
+    #[test]
+    fn tables_in_pieces_are_whole_and_too_many_rows_are_counted() {
+        let columns: Arc<[Arc<str>]> = ["key".into(), "count".into()].into();
+        let labels = vec![("host".into(), "a\"b".into())];
+        let head = Arc::new(TableHead { name: "m".into(), labels, columns: columns.clone() });
+        let other = Arc::new(TableHead { name: "n".into(), labels: Vec::new(), columns });
+        let mut tables = Tables::default();
+        let out = &mut Vec::new();
+        tables.table(&piece(&head, vec![Item::String("x".into()), Item::Integer(-7)], false), out);
+        tables.table(&piece(&head, vec![Item::Null, Item::Float(f64::NAN)], true), out);
+        tables.table(&piece(&other, Vec::new(), true), out);
+        let (text, note) = tables.finish();
+        let told: serde_json::Value =
+            serde_json::from_str(&format!("[{}]", String::from_utf8(text).unwrap())).unwrap();
+        assert_eq!(
+            told,
+            json!([
+                {"name": "m", "labels": {"host": "a\"b"}, "columns": ["key", "count"], "rows": [["x", -7], [null, "NaN"]]},
+                {"name": "n", "labels": {}, "columns": ["key", "count"], "rows": []},
+            ])
+        );
+        assert_eq!((note, out.len()), (None, 0));
+
+        let mut tables = Tables::default();
+        let rows = ROWS_MAX as usize + 3;
+        tables.table(&piece(&head, vec![Item::Boolean(true); 2 * rows], true), out);
+        let (text, note) = tables.finish();
+        let told: serde_json::Value = serde_json::from_slice(&text).unwrap();
+        assert_eq!(told["rows"].as_array().unwrap().len() as u64, ROWS_MAX);
+        assert!(note.unwrap().starts_with("3 rows "));
+    }
+}
