@@ -223,7 +223,9 @@ fn statements_that_tell_no_samples_are_answered_with_tables() {
     assert_eq!(found[0]["rows"], json!([["idle", "integer"], ["usage", "float"]]));
     assert_eq!(found[1]["rows"], json!([["cpu"]]));
     // Selections beside them are series, as ever.
-    let (found, answer) = tables("SHOW DATABASES; SELECT usage FROM cpu WHERE time <= 1000s; EXPLAIN SELECT usage FROM cpu");
+    let (found, answer) = tables(
+        "SHOW DATABASES; SELECT usage FROM cpu WHERE time <= 1000s; EXPLAIN SELECT usage FROM cpu",
+    );
     assert_eq!(found[0]["columns"], json!(["name"]));
     assert_eq!(found[1]["columns"], json!(["QUERY PLAN"]));
     assert_eq!(answer["series"].as_array().unwrap().len(), 1, "{answer}");
@@ -249,7 +251,11 @@ fn refusals_say_what_is_wrong_and_where() {
     assert_eq!(place, json!({"line": 2, "column": 1}));
     refused(influxql("SELECT nosuch(usage) FROM cpu"), 400, "nosuch");
     refused(influxql("DROP MEASUREMENT cpu"), 400, "only statements that change nothing");
-    refused(influxql("SELECT usage INTO other FROM cpu"), 400, "only statements that change nothing");
+    refused(
+        influxql("SELECT usage INTO other FROM cpu"),
+        400,
+        "only statements that change nothing",
+    );
     refused(influxql("SHOW TAG VALUES FROM cpu"), 400, "error parsing query");
     refused(influxql("SHOW GRANTS FOR nobody"), 400, "user not found");
     refused(influxql(" ; "), 400, "no statement");

@@ -409,7 +409,7 @@ fn what_a_prometheus_without_targets_tells_is_told() {
     let address = "/#/explore?g0.expr=up&g0.range_input=1h30m";
     assert_eq!((answer.status, answer.header("location")), (302, address));
     assert_eq!(server.get("/query?q=SHOW+DATABASES&g0.expr=up").status, 200);
-    for vmui in ["/vmui", "/vmui/"] {
+    for vmui in ["/vmui", "/vmui/", "/prometheus/vmui", "/prometheus/vmui/"] {
         let answer = server.get(vmui);
         assert_eq!((answer.status, answer.header("location")), (302, "/"), "{vmui}");
     }

@@ -61,6 +61,58 @@ test("another language begins with the text that is asked", async () => {
   await shown('SELECT mean("one") FROM "load" WHERE time >= $start AND time < $end AND "host" = \'a\' GROUP BY');
   await page.locator(".legend .line").first().waitFor();
   assert.deepEqual(await legend(), ["load mean {host=a}"]);
+  // What was asked in the language before comes back with it, and what was typed since stays where it was.
+  await page.locator(".editor .cm-content").click();
+  await page.keyboard.press("Control+A");
+  await page.keyboard.insertText("SHOW FIELD KEYS FROM load");
+  await page.keyboard.press("Enter");
+  await page.getByRole("cell", { name: "fieldType" }).or(page.getByRole("columnheader", { name: "fieldType" })).waitFor();
+  assert.deepEqual(await page.locator(".result tbody td:first-child").allTextContents(), ["one", "two"]);
+  await page.getByLabel("Language").selectOption("form");
+  assert.equal(await page.getByLabel("Metric").inputValue(), "load.one");
+  await page.getByLabel("Language").selectOption("influxql");
+  await shown("SHOW FIELD KEYS FROM load");
+});
+
+test("values stand beside the crosshair, two units have two axes, and steps and days are chosen", async () => {
+  const at = now() - 60;
+  await write(`store,host=a used_bytes=1048576,busy_percent=75 ${at}000000000\nstore,host=a used_bytes=2097152,busy_percent=50 ${at + 30}000000000`);
+  await go("#/explore?start=5m-ago&m=sum:store.used_bytes{host=*}&m=sum:store.busy_percent{host=*}&step=10s");
+  await page.waitForFunction(() => document.querySelectorAll(".legend .line").length === 2);
+  await page.getByText("steps of 10s").waitFor();
+  assert.equal(await page.getByText("right axis").count(), 1);
+  const box = await page.locator(".u-over").boundingBox();
+  const tip = page.locator(".tip");
+  await page.mouse.move(box.x + box.width * 0.3, box.y + 40);
+  await page.mouse.move(box.x + box.width * 0.8, box.y + 40, { steps: 3 });
+  await tip.waitFor();
+  const told = await tip.textContent();
+  assert.match(told, /store\.used_bytes.*(1|2) MiB/);
+  assert.match(told, /store\.busy_percent.*(75|50) %/);
+  // The sum of both is no axis for one, and the box still tells each by itself.
+  await page.getByLabel("stacked").check();
+  await page.waitForFunction(() => !document.body.textContent.includes("right axis"));
+  await page.mouse.move(box.x + box.width * 0.79, box.y + 60, { steps: 3 });
+  await tip.waitFor();
+  assert.match(await tip.textContent(), /(75|50) %/);
+  await page.mouse.move(5, 5);
+  await tip.waitFor({ state: "hidden" });
+  await page.getByLabel("Step", { exact: true }).selectOption("1s");
+  await page.getByText("steps of 1s").waitFor();
+  await page.getByRole("button", { name: "30d", exact: true }).click();
+  assert.match(await page.getByRole("alert").textContent(), /Steps of 1s make 2592000 points of each line.*choose 5m or more, or auto/);
+  await page.getByLabel("Step", { exact: true }).selectOption("auto step");
+  await page.getByText("steps of 2h").waitFor();
+  await page.getByLabel("Zone").selectOption("utc");
+  await page.getByRole("button", { name: "Dates" }).click();
+  await page.getByRole("button", { name: "last month" }).click();
+  const today = new Date();
+  const [first, next] = [-1, 0].map((by) => Date.UTC(today.getUTCFullYear(), today.getUTCMonth() + by, 1));
+  await page.waitForFunction((wanted) => location.hash.includes(wanted), `start=${first}&end=${next}`);
+  await page.getByRole("button", { name: "Dates" }).click();
+  await page.locator(".dates input").first().fill("2026-03-01T08:00:00");
+  await page.getByRole("button", { name: "Show these" }).click();
+  await page.waitForFunction(() => location.hash.includes("start=2026-03-01+08%3A00"));
 });
 
 test("what each question cost is told", async () => {

@@ -457,6 +457,11 @@ test("a dashboard is renamed, its panels are moved, ranged and taken off", async
   await page.getByLabel("Title of panel 1").fill("First <b>");
   await page.getByRole("button", { name: "Move panel 1 down" }).click();
   await page.getByRole("button", { name: "Take panel 3 off" }).click();
+  // What is not yet stored is found again after another page was looked at.
+  await go("#/metrics");
+  await go("#/dashboards?name=Before");
+  await page.getByText("This is as you left it").waitFor();
+  assert.equal(await page.getByLabel("Title of panel 2").inputValue(), "First <b>");
   await page.getByLabel("Begin of panel 1").fill("soon");
   await page.getByRole("button", { name: "Save", exact: true }).click();
   await page.getByText("is no time").waitFor();

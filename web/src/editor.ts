@@ -224,6 +224,20 @@ export interface Editing {
   onLeave: () => void;
 }
 
+/**
+ * Puts what is typed in the place of what is selected. The browser would keep the style of that in an attribute of
+ * its own, which the page's policy refuses.
+ */
+function typeOver(event: InputEvent, view: EditorView): boolean {
+  const { main } = view.state.selection;
+  if (event.inputType !== "insertText" || !event.data || main.empty || view.composing) return false;
+  const text = event.data;
+  const insert = () => view.state.update(view.state.replaceSelection(text), { userEvent: "input.type", scrollIntoView: true });
+  event.preventDefault();
+  if (!view.state.facet(EditorView.inputHandler).some((handle) => handle(view, main.from, main.to, text, insert))) view.dispatch(insert());
+  return true;
+}
+
 const fromOutside = Annotation.define<boolean>();
 
 export interface Editor {
@@ -248,7 +262,7 @@ export function edit(host: HTMLElement, editing: Editing): Editor {
       EditorView.updateListener.of((update) => {
         if (update.docChanged && !update.transactions.some((one) => one.annotation(fromOutside))) editing.onText(update.state.doc.toString());
       }),
-      EditorView.domEventHandlers({ blur: () => editing.onLeave() }),
+      EditorView.domEventHandlers({ blur: () => editing.onLeave(), beforeinput: typeOver }),
     ],
   });
   const view = new EditorView({ state, root, parent: root });

@@ -1,7 +1,7 @@
 // The page: a bar with its places, and the place that the address names.
 
 import { render } from "preact";
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Refusal, status } from "./api";
 import { database, enter, here, leavesOpen } from "./database";
 import { type Theme, useAsked, useInSight, useTheme } from "./hooks";
@@ -43,6 +43,7 @@ function arrive(): Place {
 
 function Page() {
   const [at, setAt] = useState<Place>(arrive);
+  const arrivedAt = useRef(location.hash);
   const [theme, setTheme] = useTheme();
   const [showsKeys, setShowsKeys] = useState(false);
   const [isOpening, setIsOpening] = useState(false);
@@ -54,6 +55,8 @@ function Page() {
   useEffect(() => {
     const move = () => setAt(arrive());
     window.addEventListener("hashchange", move);
+    // The address may have changed while the page was drawn for the first time.
+    if (location.hash !== arrivedAt.current) move();
     return () => window.removeEventListener("hashchange", move);
   }, []);
   useKeys((event) => {

@@ -369,6 +369,8 @@ pub(crate) static ROUTES: &[Route] = &[
     row(GET, "/graph", Right::Public, Target::Prometheus(Prometheus::Graph)),
     row(GET, "/vmui", Right::Public, Target::Prometheus(Prometheus::Graph)),
     row(GET, "/vmui/", Right::Public, Target::Prometheus(Prometheus::Graph)),
+    row(GET, "/prometheus/vmui", Right::Public, Target::Prometheus(Prometheus::Graph)),
+    row(GET, "/prometheus/vmui/", Right::Public, Target::Prometheus(Prometheus::Graph)),
     row(GET, "/prometheus/-/healthy", Right::Public, Target::Healthy),
     row(GET, "/prometheus/-/ready", Right::Public, Target::Ready),
     row(CHANGE, "/prometheus/-/reload", Right::Administer, Target::Prometheus(Prometheus::Reload)),
