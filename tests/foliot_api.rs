@@ -256,7 +256,7 @@ fn refusals_say_what_is_wrong_and_where() {
         400,
         "only statements that change nothing",
     );
-    refused(influxql("SHOW TAG VALUES FROM cpu"), 400, "error parsing query");
+    refused(influxql("SHOW TAG VALUES FROM cpu"), 400, "found EOF, expected WITH");
     refused(influxql("SHOW GRANTS FOR nobody"), 400, "user not found");
     refused(influxql(" ; "), 400, "no statement");
     refused(json!({"language": "influxql", "query": {}}), 400, "asked as text");
