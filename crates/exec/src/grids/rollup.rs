@@ -478,3 +478,6 @@ fn candle(of: &LooseFold, known: &Known<'_>) -> Option<f64> {
         _ => all.reduce(f64::min),
     }
 }
+
+#[cfg(test)]
+mod tests;
