@@ -8,7 +8,8 @@
 //! each      value -> value                                         binary  two grids -> one
 //! aggregate series -> one per group; folding: of numbers as they come
 //! relabel, described: labels
-//! rollup    ranges by VictoriaMetrics' rules; places: where they lie; along, labelled, loose: its other operators
+//! rollup    ranges by VictoriaMetrics' rules; places: where they lie
+//!           along, labelled, loose: its other operators
 //! buckets   histograms -> quantiles, fractions; counts: the same by VictoriaMetrics' rules
 //! sorted    series in another order
 //! tally     values -> how many of each there are, or in each range

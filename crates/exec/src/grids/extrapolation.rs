@@ -5,8 +5,8 @@
 //!    from the times alone: it is looked up once for all series that have the same.
 //! 2. A series that never falls takes a difference and a product for each range.
 //! 3. What a counter lost where it fell is added in the order of the samples.
-//! 4. A counter that would have been below 0 when its range began is extrapolated to 0 only. That is
-//!    seen without a division.
+//! 4. A counter that would have been below 0 when its range began is extrapolated to 0 only. That
+//!    is seen without a division.
 
 use super::numbers::Numbers;
 use std::ops::Range;
@@ -102,8 +102,8 @@ impl Extrapolation {
         }
     }
 
-    /// The same; `all` makes what a series grew by of the difference of a range's last value and its
-    /// first.
+    /// The same; `all` makes what a series grew by of the difference of a range's last value and
+    /// its first.
     fn extrapolated(
         self,
         numbers: &Numbers,

@@ -304,12 +304,8 @@ pub(super) fn fold(
     };
     Ok(Some(match fold {
         RangeFold::Extrapolated { is_counter, per_second } => {
-            let Window { samples, start_ns, end_ns } = *window;
             let how = Extrapolation { is_counter: *is_counter, per_second: *per_second };
-            let numbers: Numbers = samples.iter().copied().collect();
-            let all = std::iter::once((0..samples.len(), start_ns, end_ns));
-            let ranges = how.ranges(&numbers.times_ns, all);
-            return Ok(how.values(&numbers, &ranges).into_iter().next().flatten());
+            return Ok(extrapolated_alone(how, window));
         }
         RangeFold::Last2 { is_rate } => {
             let [.., (before_ns, before), (at_ns, last)] = *window.samples else { return Ok(None) };
@@ -361,6 +357,15 @@ pub(super) fn fold(
             return Ok(smoothed(values(), parameter, second));
         }
     }))
+}
+
+/// What one range comes to when it is extrapolated.
+fn extrapolated_alone(how: Extrapolation, window: &Window<'_>) -> Option<f64> {
+    let Window { samples, start_ns, end_ns } = *window;
+    let numbers: Numbers = samples.iter().copied().collect();
+    let all = std::iter::once((0..samples.len(), start_ns, end_ns));
+    let ranges = how.ranges(&numbers.times_ns, all);
+    how.values(&numbers, &ranges).into_iter().next().flatten()
 }
 
 /// When one of the samples was.

@@ -21,8 +21,8 @@ pub(super) struct Places {
     pub(super) samples: usize,
 }
 
-/// The positions of two samples, and the time between them: from the one before a range that is near
-/// enough, or from its first one, to its last one.
+/// The positions of two samples, and the time between them: from the one before a range that is
+/// near enough, or from its first one, to its last one.
 pub(super) struct Ends {
     pub(super) from: u32,
     pub(super) to: u32,

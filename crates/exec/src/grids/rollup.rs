@@ -52,14 +52,7 @@ pub(super) fn over(
         let fresh = stale.and_then(|bits| points.numbers.without(bits));
         let mut numbers = fresh.unwrap_or_else(|| points.numbers.clone());
         prepared(&mut numbers, loose.first);
-        let labels = match &loose.label {
-            None => labels,
-            Some((name, value)) => {
-                let own = Label { name: name.clone(), value: value.clone() };
-                let others = labels.iter().filter(|label| label.name != *name).cloned();
-                Labels::new(others.chain([own]).collect())
-            }
-        };
+        let labels = labelled(labels, loose);
         let when = (shift, steps);
         let times_ns = &numbers.times_ns[..];
         let make = || Places::of(loose, when, times_ns);
@@ -102,6 +95,14 @@ pub(super) fn over(
             })
         }
     }
+}
+
+/// The labels of a series, and the one that tells what the fold is.
+fn labelled(labels: Labels, loose: &Loose) -> Labels {
+    let Some((name, value)) = &loose.label else { return labels };
+    let own = Label { name: name.clone(), value: value.clone() };
+    let others = labels.iter().filter(|label| label.name != *name).cloned();
+    Labels::new(others.chain([own]).collect())
 }
 
 /// The multiples of a step from before the ranges of some instants to behind the last of them.
@@ -189,8 +190,8 @@ fn prepared(numbers: &mut Numbers, first: First) {
     }
 }
 
-/// What ranges come to of which the values at their ends tell all; None where a fold looks at others
-/// too.
+/// What ranges come to of which the values at their ends tell all; None where a fold looks at
+/// others too.
 fn by_ends(of: &RangeFold, numbers: &Numbers, places: &Places) -> Option<Vec<Option<f64>>> {
     let values = &numbers.values[..];
     let all = places.ranges.iter().zip(&places.ends);
