@@ -4,10 +4,12 @@
 //! stored    series of the store: their last sample before each instant, or a range's samples
 //! over      samples of a range -> one value per instant            fold.rs: what they come to
 //!           alike: of series with the same times it is looked up once where ranges lie
+//!           extrapolation: rates of a range; numbers: samples column by column
 //! each      value -> value                                         binary  two grids -> one
 //! aggregate series -> one per group; folding: of numbers as they come
 //! relabel, described: labels
-//! rollup    ranges by VictoriaMetrics' rules; along, labelled, loose: its other operators
+//! rollup    ranges by VictoriaMetrics' rules; places: where they lie
+//!           along, labelled, loose: its other operators
 //! buckets   histograms -> quantiles, fractions; counts: the same by VictoriaMetrics' rules
 //! sorted    series in another order
 //! tally     values -> how many of each there are, or in each range
@@ -28,15 +30,18 @@ mod buckets;
 mod counts;
 mod described;
 mod each;
+mod extrapolation;
 mod fold;
 mod folding;
 mod histograms;
 mod labelled;
 mod loose;
+mod numbers;
 mod operate;
 mod over;
 mod over_histograms;
 mod picked;
+mod places;
 mod ranked;
 mod relabel;
 mod rollup;

@@ -17,19 +17,17 @@ impl<'q, T> Alike<'q, T> {
         Self { times_ns: Vec::new(), made: None, charge: walk.meter.open() }
     }
 
-    /// What `make` makes of the times of these samples, which weighs `bytes`.
+    /// What `make` makes of these times, which weighs `bytes`.
     pub(super) fn of(
         &mut self,
-        samples: &[(i64, f64)],
+        times_ns: &[i64],
         bytes: usize,
         make: impl FnOnce() -> T,
     ) -> Result<&T, Error> {
-        let are_alike = self.times_ns.len() == samples.len()
-            && self.times_ns.iter().zip(samples).all(|(one, (other, _))| one == other);
-        if !are_alike {
-            self.charge.resize(size_of_val(samples).saturating_add(bytes))?;
+        if self.times_ns != times_ns {
+            self.charge.resize(size_of_val(times_ns).saturating_add(bytes))?;
             self.times_ns.clear();
-            self.times_ns.extend(samples.iter().map(|(time_ns, _)| *time_ns));
+            self.times_ns.extend_from_slice(times_ns);
             self.made = None;
         }
         Ok(self.made.get_or_insert_with(make))

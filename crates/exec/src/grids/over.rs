@@ -1,9 +1,9 @@
 //! Samples of a range before each instant, folded.
 
 use super::alike::Alike;
-use super::fold::{
-    Extrapolated, Extrapolation, Window, average, deviation, line, smoothed, spread, sum,
-};
+use super::extrapolation::{Extrapolated, Extrapolation};
+use super::fold::{Window, average, deviation, line, smoothed, spread, sum};
+use super::numbers::Numbers;
 use super::over_histograms::{Ranged, fold_points};
 use super::row::{GridRow, Made};
 use super::stored::{OnSeries, Points, Reading, looked_at};
@@ -12,6 +12,7 @@ use super::{
 };
 use crate::Error;
 use crate::kernels::quantile::quantile;
+use crate::limits::Charge;
 use foliot_model::{Histogram, Labels, Resets};
 use foliot_plan::grid::{Grid, Note, Over, RangeFold, Samples, Shift, Stamp, Steps};
 use std::ops::Range;
@@ -112,9 +113,9 @@ pub(super) fn gridded(
     let inner = evaluated(walk, input, steps)?;
     let mut points = Points::default();
     for row in &inner.rows {
-        points.numbers.clear();
         let there = row.values.iter().enumerate();
-        points.numbers.extend(there.filter_map(|(index, one)| Some((steps.at(index), (*one)?))));
+        let there = there.filter_map(|(index, one)| Some((steps.at(index), (*one)?)));
+        points.numbers = there.collect();
         points.histograms.clear();
         let there = row.histograms.iter().enumerate();
         let there = there.filter_map(|(index, one)| Some((steps.at(index), one.as_ref()?)));
@@ -143,26 +144,30 @@ fn fold_series(
     ranges: &mut Alike<'_, Extrapolated>,
 ) -> Result<GridRow, Error> {
     let Points { numbers, histograms, .. } = points;
+    let mut held = walk.meter.open();
     if histograms.is_empty() {
         let values = match plan.fold {
             RangeFold::Extrapolated { is_counter, per_second } => {
                 let how = Extrapolation { is_counter, per_second };
                 extrapolated(walk, plan, (shift, steps), (numbers, how), ranges)?
             }
-            _ => fold_numbers(walk, plan, shift, steps, (numbers, parameters))?,
+            _ => {
+                let numbers = paired(numbers, &mut held)?;
+                fold_numbers(walk, plan, shift, steps, (&numbers, parameters))?
+            }
         };
         return Ok(GridRow::numbers(Labels::default(), values));
     }
     let (mut of_numbers, mut of_histograms) = (Slide::default(), Slide::default());
     let (mut row, mut looked) = (GridRow::default(), Looked::new(walk));
     row.values.reserve_exact(steps.count);
-    let mut held = walk.meter.open();
+    let numbers = paired(numbers, &mut held)?;
     for index in 0..steps.count {
         let end_ns = looked_at(shift, steps.at(index));
         let start_ns = end_ns.saturating_sub(plan.range_ns);
-        let range = of_numbers.to(numbers, start_ns, end_ns);
+        let range = of_numbers.to(&numbers, |(at_ns, _)| *at_ns, (start_ns, end_ns));
         let samples = numbers.get(range).unwrap_or_default();
-        let range = of_histograms.to(histograms, start_ns, end_ns);
+        let range = of_histograms.to(histograms, |(at_ns, _)| *at_ns, (start_ns, end_ns));
         let histograms = histograms.get(range).unwrap_or_default();
         // Wide ranges in small steps look at samples again and again.
         looked.at(samples.len() + histograms.iter().map(|(_, of)| weight(of)).sum::<usize>())?;
@@ -192,21 +197,28 @@ fn extrapolated(
     walk: &Walk<'_>,
     plan: &Over,
     (shift, steps): (&Shift, &Steps),
-    (numbers, how): (&[(i64, f64)], Extrapolation),
+    (numbers, how): (&Numbers, Extrapolation),
     ranges: &mut Alike<'_, Extrapolated>,
 ) -> Result<Vec<Option<f64>>, Error> {
-    let ranges = ranges.of(numbers, Extrapolation::bytes(steps.count), || {
+    let times_ns = &numbers.times_ns[..];
+    let ranges = ranges.of(times_ns, Extrapolation::bytes(steps.count), || {
         let mut slide = Slide::default();
         let range_at = |index: usize| {
             let end_ns = looked_at(shift, steps.at(index));
             let start_ns = end_ns.saturating_sub(plan.range_ns);
-            (slide.to(numbers, start_ns, end_ns), start_ns, end_ns)
+            (slide.to(times_ns, |at_ns| *at_ns, (start_ns, end_ns)), start_ns, end_ns)
         };
-        how.ranges(numbers, (0..steps.count).map(range_at))
+        how.ranges(times_ns, (0..steps.count).map(range_at))
     })?;
     // Each range takes the same few steps, however many samples it has.
     Looked::new(walk).at(ranges.samples)?;
-    Ok(how.values(numbers, ranges).collect())
+    Ok(how.values(numbers, ranges))
+}
+
+/// Samples as most folds read them.
+pub(super) fn paired(numbers: &Numbers, held: &mut Charge<'_>) -> Result<Vec<(i64, f64)>, Error> {
+    held.add(numbers.len().saturating_mul(size_of::<(i64, f64)>()))?;
+    Ok(numbers.pairs().collect())
 }
 
 /// What ranges of a series that has numbers only come to.
@@ -221,7 +233,7 @@ fn fold_numbers(
     let mut range_at = |index: usize| {
         let end_ns = looked_at(shift, steps.at(index));
         let start_ns = end_ns.saturating_sub(plan.range_ns);
-        (slide.to(numbers, start_ns, end_ns), start_ns, end_ns)
+        (slide.to(numbers, |(at_ns, _)| *at_ns, (start_ns, end_ns)), start_ns, end_ns)
     };
     let mut values = Vec::with_capacity(steps.count);
     for index in 0..steps.count {
@@ -261,12 +273,17 @@ struct Slide {
 
 impl Slide {
     /// The positions of the samples of a range.
-    fn to<T>(&mut self, of: &[(i64, T)], start_ns: i64, end_ns: i64) -> Range<usize> {
-        while of.get(self.end).is_some_and(|(time_ns, _)| *time_ns <= end_ns) {
+    fn to<T>(
+        &mut self,
+        of: &[T],
+        time_ns: impl Fn(&T) -> i64,
+        (start_ns, end_ns): (i64, i64),
+    ) -> Range<usize> {
+        while of.get(self.end).is_some_and(|one| time_ns(one) <= end_ns) {
             self.end += 1;
         }
         let (first, end) = (&mut self.first, self.end);
-        while *first < end && of.get(*first).is_some_and(|(time_ns, _)| *time_ns <= start_ns) {
+        while *first < end && of.get(*first).is_some_and(|one| time_ns(one) <= start_ns) {
             *first += 1;
         }
         *first..end
@@ -287,10 +304,8 @@ pub(super) fn fold(
     };
     Ok(Some(match fold {
         RangeFold::Extrapolated { is_counter, per_second } => {
-            let Window { samples, start_ns, end_ns } = *window;
             let how = Extrapolation { is_counter: *is_counter, per_second: *per_second };
-            let all = std::iter::once((0..samples.len(), start_ns, end_ns));
-            return Ok(how.values(samples, &how.ranges(samples, all)).next().flatten());
+            return Ok(extrapolated_alone(how, window));
         }
         RangeFold::Last2 { is_rate } => {
             let [.., (before_ns, before), (at_ns, last)] = *window.samples else { return Ok(None) };
@@ -342,6 +357,15 @@ pub(super) fn fold(
             return Ok(smoothed(values(), parameter, second));
         }
     }))
+}
+
+/// What one range comes to when it is extrapolated.
+fn extrapolated_alone(how: Extrapolation, window: &Window<'_>) -> Option<f64> {
+    let Window { samples, start_ns, end_ns } = *window;
+    let numbers: Numbers = samples.iter().copied().collect();
+    let all = std::iter::once((0..samples.len(), start_ns, end_ns));
+    let ranges = how.ranges(&numbers.times_ns, all);
+    how.values(&numbers, &ranges).into_iter().next().flatten()
 }
 
 /// When one of the samples was.

@@ -1,6 +1,7 @@
 //! Samples of a range with native histograms among them, folded.
 
-use super::fold::{Lie, Window};
+use super::extrapolation::Lie;
+use super::fold::Window;
 use super::histograms::{
     Differs, Incompatible, Merged, began_anew, divided, is_same, last_two, mean, rate, sum, times,
 };

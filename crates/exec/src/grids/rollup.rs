@@ -4,13 +4,14 @@
 
 use super::alike::Alike;
 use super::fold::{Window, deviation};
-use super::over::{self, scalar_of};
+use super::numbers::Numbers;
+use super::over::{self, paired, scalar_of};
+use super::places::{Ends, Places, span};
 use super::row::GridRow;
 use super::stored::{Points, Reading, looked_at};
 use super::tally::{RANGE, Tally, range_of};
 use super::{Looked, OnRow, Walk, evaluated, seconds, value};
 use crate::Error;
-use crate::kernels::quantile::quantile;
 use foliot_model::{Label, Labels};
 use foliot_plan::grid::{
     Comparison, First, Loose, LooseFold, Over, RangeFold, SILENCE_NS, Samples, Shift, Steps,
@@ -19,9 +20,6 @@ use foliot_plan::grid::{
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Gaps between the first samples of a series that tell how far they lie apart.
-const GAPS: usize = 20;
-
 /// What a fold knows.
 struct Known<'s> {
     window: Window<'s>,
@@ -29,8 +27,6 @@ struct Known<'s> {
     before: Option<(i64, f64)>,
     /// The value before the range, however far away.
     ever: Option<f64>,
-    /// The value behind it.
-    next: Option<f64>,
 }
 
 /// Calls `each_row` with what the ranges of each series come to.
@@ -53,21 +49,20 @@ pub(super) fn over(
     let mut each = |shift: &Shift, labels: Labels, points: &Points, stale: Option<u64>| {
         let mut held = walk.meter.open();
         held.add(points.numbers.len() * size_of::<(i64, f64)>())?;
-        let mut numbers = points.numbers.clone();
-        numbers.retain(|(_, one)| stale.is_none_or(|bits| one.to_bits() != bits));
+        let fresh = stale.and_then(|bits| points.numbers.without(bits));
+        let mut numbers = fresh.unwrap_or_else(|| points.numbers.clone());
         prepared(&mut numbers, loose.first);
-        let labels = match &loose.label {
-            None => labels,
-            Some((name, value)) => {
-                let own = Label { name: name.clone(), value: value.clone() };
-                let others = labels.iter().filter(|label| label.name != *name).cloned();
-                Labels::new(others.chain([own]).collect())
-            }
-        };
+        let labels = labelled(labels, loose);
         let when = (shift, steps);
-        let bytes = steps.count.saturating_mul(size_of::<Range<u32>>());
-        let make = || Places::of(loose, when, &numbers);
-        let numbers = (&numbers[..], places.of(&numbers, bytes, make)?);
+        let times_ns = &numbers.times_ns[..];
+        let make = || Places::of(loose, when, times_ns);
+        let places = places.of(times_ns, Places::bytes(steps.count), make)?;
+        if let Some(values) = by_ends(&plan.fold, &numbers, places) {
+            Looked::new(walk).at(places.samples)?;
+            return walk.pass(GridRow::numbers(labels, values), each_row);
+        }
+        let numbers = paired(&numbers, &mut held)?;
+        let numbers = (&numbers[..], places);
         if let RangeFold::Loose(LooseFold::Ranges) = &plan.fold {
             let tally = Tally::new(walk, &RANGE.into(), steps);
             let tally = tallied(walk, (tally, &range_of), when, numbers)?;
@@ -102,6 +97,14 @@ pub(super) fn over(
     }
 }
 
+/// The labels of a series, and the one that tells what the fold is.
+fn labelled(labels: Labels, loose: &Loose) -> Labels {
+    let Some((name, value)) = &loose.label else { return labels };
+    let own = Label { name: name.clone(), value: value.clone() };
+    let others = labels.iter().filter(|label| label.name != *name).cloned();
+    Labels::new(others.chain([own]).collect())
+}
+
 /// The multiples of a step from before the ranges of some instants to behind the last of them.
 fn inner_steps(shift: &Shift, step_ns: i64, loose: &Loose, steps: &Steps) -> Option<Steps> {
     let before_ns = loose.range_ns.unwrap_or_default().saturating_add(SILENCE_NS);
@@ -127,41 +130,6 @@ fn tallied<'q>(
     Ok(tally)
 }
 
-/// Where the ranges of all instants lie among the samples of a series.
-struct Places {
-    ranges: Vec<Range<u32>>,
-    range_ns: i64,
-    /// How far before a range the sample before it may be.
-    reach_ns: i64,
-}
-
-impl Places {
-    fn of(loose: &Loose, (shift, steps): (&Shift, &Steps), numbers: &[(i64, f64)]) -> Self {
-        let reach_ns = reach(apart(numbers, loose.step_ns));
-        let mut range_ns = loose.range_ns.unwrap_or(loose.step_ns);
-        if loose.widens {
-            range_ns = range_ns.max(reach_ns);
-        }
-        let (mut first, mut end) = (0_u32, 0_u32);
-        let is_until = |at: u32, until_ns: i64| {
-            numbers.get(at as usize).is_some_and(|(time_ns, _)| *time_ns <= until_ns)
-        };
-        let range = |index: usize| {
-            let end_ns = looked_at(shift, steps.at(index));
-            let start_ns = end_ns.saturating_sub(range_ns);
-            while is_until(first, start_ns) {
-                first += 1;
-            }
-            end = end.max(first);
-            while is_until(end, end_ns) {
-                end += 1;
-            }
-            first..end
-        };
-        Self { ranges: (0..steps.count).map(range).collect(), range_ns, reach_ns }
-    }
-}
-
 /// The ranges of a series at all instants, by their numbers.
 fn each_range(
     walk: &Walk<'_>,
@@ -183,70 +151,90 @@ fn each_range(
             // VictoriaMetrics looks for it only where a sample stands behind it.
             before: last.filter(|(at_ns, _)| *at_ns > reach_ns && first < numbers.len()),
             ever: last.map(|(_, value)| value),
-            next: numbers.get(end).map(|(_, value)| *value),
         };
         take(index, &known)?;
     }
     Ok(())
 }
 
-/// How far samples lie apart: of the first gaps, the one that six in ten are not longer than.
-fn apart(numbers: &[(i64, f64)], otherwise_ns: i64) -> i64 {
-    let gaps = numbers.iter().zip(numbers.iter().skip(1)).take(GAPS);
-    let gaps: Vec<f64> = gaps.map(|((a, _), (b, _))| ((b - a) / 1_000_000) as f64).collect();
-    if gaps.is_empty() {
-        return otherwise_ns;
-    }
-    match (quantile(0.6, gaps) as i64).saturating_mul(1_000_000) {
-        ns if ns > 0 => ns,
-        _ => otherwise_ns,
-    }
-}
-
-/// How far away the sample before may be: further where samples lie close together.
-fn reach(apart_ns: i64) -> i64 {
-    const SECOND: i64 = 1_000_000_000;
-    let more = match apart_ns {
-        ns if ns <= 2 * SECOND => ns.saturating_mul(4),
-        ns if ns <= 4 * SECOND => ns.saturating_mul(2),
-        ns if ns <= 8 * SECOND => ns,
-        ns if ns <= 16 * SECOND => ns / 2,
-        ns if ns <= 32 * SECOND => ns / 4,
-        ns => ns / 8,
-    };
-    apart_ns.saturating_add(more / 1_000_000 * 1_000_000)
-}
-
 /// What is done to all samples before ranges are taken.
-fn prepared(numbers: &mut [(i64, f64)], first: First) {
+fn prepared(numbers: &mut Numbers, first: First) {
+    let Numbers { times_ns, values } = numbers;
     match first {
         First::AsTheyAre => {}
-        First::Levelled => levelled(numbers.iter_mut().map(|(_, value)| value)),
+        First::Levelled => levelled(values.iter_mut()),
         First::Differences { is_counter } | First::Slopes { is_counter } => {
             if is_counter {
-                levelled(numbers.iter_mut().map(|(_, value)| value));
+                levelled(values.iter_mut());
             }
             let is_slope = matches!(first, First::Slopes { .. });
             let mut last = 0.0;
-            for at in 0..numbers.len() {
-                let (here, next) = (numbers.get(at).copied(), numbers.get(at + 1).copied());
-                if let (Some((a_ns, a)), Some((b_ns, b))) = (here, next) {
+            for at in 0..values.len() {
+                let pair = |at: usize| Some((*times_ns.get(at)?, *values.get(at)?));
+                if let (Some((a_ns, a)), Some((b_ns, b))) = (pair(at), pair(at + 1)) {
                     last = if is_slope { (b - a) / span(a_ns, b_ns) } else { b - a };
                 }
-                numbers.get_mut(at).into_iter().for_each(|(_, value)| *value = last);
+                values.get_mut(at).into_iter().for_each(|value| *value = last);
             }
         }
         First::Intervals => {
             let mut before = None;
-            for (at_ns, value) in numbers.iter_mut() {
+            for (at_ns, value) in times_ns.iter().zip(values.iter_mut()) {
                 *value = before.map_or(f64::NAN, |before| span(before, *at_ns));
                 before = Some(*at_ns);
             }
-            if let [(_, first), (_, second), ..] = numbers {
+            if let [first, second, ..] = &mut values[..] {
                 *first = *second;
             }
         }
     }
+}
+
+/// What ranges come to of which the values at their ends tell all; None where a fold looks at
+/// others too.
+fn by_ends(of: &RangeFold, numbers: &Numbers, places: &Places) -> Option<Vec<Option<f64>>> {
+    let values = &numbers.values[..];
+    let all = places.ranges.iter().zip(&places.ends);
+    Some(match of {
+        RangeFold::Loose(LooseFold::Rate) => {
+            let rate = |ends: &Ends| {
+                let grown = ends.grown(values)?;
+                // A sample that stands before an empty range does not grow.
+                Some(if ends.from == ends.to { 0.0 } else { grown / ends.seconds })
+            };
+            places.ends.iter().map(rate).collect()
+        }
+        RangeFold::Loose(LooseFold::Increase) => {
+            let increase = |(range, ends): (&Range<u32>, &Ends)| match ends.are_before(range) {
+                true if ends.from == ends.to => Some(0.0),
+                true => ends.grown(values),
+                false => begun(values, range),
+            };
+            all.map(increase).collect()
+        }
+        RangeFold::Last => {
+            let last = |range: &Range<u32>| {
+                let last = range.end.checked_sub(1).filter(|_| !range.is_empty())?;
+                values.get(last as usize).copied()
+            };
+            places.ranges.iter().map(last).collect()
+        }
+        _ => return None,
+    })
+}
+
+/// What a counter grew by before whose range no sample is near. One that begins in the range began
+/// at 0, unless it is far above what it grows by.
+fn begun(values: &[f64], range: &Range<u32>) -> Option<f64> {
+    let (at, end) = (range.start as usize, range.end as usize);
+    let last = values.get(at..end)?.last()?;
+    if let Some(ever) = at.checked_sub(1).and_then(|before| values.get(before)) {
+        return Some(last - ever);
+    }
+    let [first, behind @ ..] = values else { return None };
+    let grows = behind.first().map_or(0.0, |next| next - first);
+    let is_new = first.abs() < 10.0 * (grows.abs() + 1.0);
+    Some(if is_new { *last } else { last - first })
 }
 
 /// Lets a counter that fell go on from where it was. One that fell by less than an eighth was
@@ -263,11 +251,6 @@ pub(super) fn levelled<'v>(values: impl Iterator<Item = &'v mut f64>) {
         before = Some(*value);
         *value += correction;
     }
-}
-
-/// Seconds between two instants.
-fn span(from_ns: i64, to_ns: i64) -> f64 {
-    to_ns.saturating_sub(from_ns) as f64 / 1e9
 }
 
 fn fold(of: &RangeFold, known: &Known<'_>, parameter: f64) -> Result<Option<f64>, Error> {
@@ -296,16 +279,10 @@ fn loosely(of: &LooseFold, known: &Known<'_>, parameter: f64) -> Option<f64> {
     };
     Some(match of {
         LooseFold::Absent => return samples.is_empty().then_some(1.0),
-        LooseFold::Increase => return increase(known),
         LooseFold::IncreasePure => match (known.ever, last) {
             (None, None) => return None,
             (ever, Some((_, last))) => last - ever.unwrap_or(0.0),
             (Some(_), None) => 0.0,
-        },
-        LooseFold::Rate => match (start?, rest.last()) {
-            ((from_ns, first), Some((to_ns, last))) => (last - first) / span(from_ns, *to_ns),
-            (_, None) if before.is_some() => 0.0,
-            _ => return None,
         },
         LooseFold::LastRate | LooseFold::LastDifference => return of_last_two(of, known),
         LooseFold::Changes
@@ -339,8 +316,10 @@ fn loosely(of: &LooseFold, known: &Known<'_>, parameter: f64) -> Option<f64> {
         LooseFold::Open | LooseFold::Close | LooseFold::High | LooseFold::Low => {
             return candle(of, known);
         }
-        // They are several values.
-        LooseFold::Ranges | LooseFold::Values(_) => return None,
+        // They are told by the ends of a range, or are several values.
+        LooseFold::Rate | LooseFold::Increase | LooseFold::Ranges | LooseFold::Values(_) => {
+            return None;
+        }
         LooseFold::Slope
         | LooseFold::Predicted(_)
         | LooseFold::Width
@@ -369,24 +348,6 @@ fn within(of: &LooseFold, window: &Window<'_>, parameter: f64) -> Option<f64> {
         LooseFold::Difference if samples.len() > 1 => last - first,
         _ => return None,
     })
-}
-
-/// What a counter grew by. One that begins in the range began at 0, unless it is far above what it
-/// grows by.
-fn increase(known: &Known<'_>) -> Option<f64> {
-    let samples = known.window.samples;
-    let last = samples.last().map(|(_, value)| *value);
-    match (known.before, known.ever, samples) {
-        (Some((_, before)), ..) => Some(last.map_or(0.0, |last| last - before)),
-        (None, _, []) => None,
-        (None, Some(ever), _) => last.map(|last| last - ever),
-        (None, None, [(_, first), rest @ ..]) => {
-            let next = rest.first().map(|(_, value)| *value).or(known.next);
-            let grows = next.map_or(0.0, |next| next - first);
-            let is_new = first.abs() < 10.0 * (grows.abs() + 1.0);
-            last.map(|last| if is_new { last } else { last - first })
-        }
-    }
 }
 
 fn of_last_two(of: &LooseFold, known: &Known<'_>) -> Option<f64> {
@@ -518,3 +479,6 @@ fn candle(of: &LooseFold, known: &Known<'_>) -> Option<f64> {
         _ => all.reduce(f64::min),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,6 +2,7 @@
 
 use super::alike::Alike;
 use super::histograms::follows;
+use super::numbers::Numbers;
 use super::row::{GridRow, Made};
 use super::{OnRow, Walk, seconds};
 use crate::limits::{CHUNK_SAMPLES, Charge, Meter};
@@ -9,14 +10,14 @@ use crate::source::{Source, Spares};
 use crate::stream::Stream;
 use crate::{Error, Query};
 use foliot_engine::Identity;
-use foliot_model::{Histogram, Label, Labels, Samples, TimeRange, Value, Values};
+use foliot_model::{Histogram, Label, Labels, Samples, TimeRange, Value};
 use foliot_plan::grid::{Instants, MEASUREMENT, Shift, Steps, Stored, name};
 use std::sync::Arc;
 
 /// Samples of a series, numbers and histograms apart, by time each.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Points {
-    pub(super) numbers: Vec<(i64, f64)>,
+    pub(super) numbers: Numbers,
     pub(super) histograms: Vec<(i64, Arc<Histogram>)>,
     /// Whether the series is to lose its measurement yet.
     pub(super) is_nameless: bool,
@@ -32,33 +33,17 @@ impl Points {
         self.numbers.is_empty() && self.histograms.is_empty()
     }
 
-    /// Adds samples if all of them are numbers, and says whether they are.
-    fn take_numbers(&mut self, samples: &Samples) -> bool {
-        let times_ns = samples.times_ns.iter().copied();
-        match &samples.values {
-            _ if samples.is_empty() => return false,
-            Values::Float(values) => self.numbers.extend(times_ns.zip(values.iter().copied())),
-            Values::Integer(values) => {
-                self.numbers.extend(times_ns.zip(values.iter().map(|value| *value as f64)));
-            }
-            Values::Unsigned(values) => {
-                self.numbers.extend(times_ns.zip(values.iter().map(|value| *value as f64)));
-            }
-            _ => return false,
-        }
-        true
-    }
-
     /// The same without samples of these bits, which say that the series is over; None if there is
     /// no such sample.
     pub(super) fn without(&self, stale_bits: u64) -> Option<Self> {
-        let is_stale = |value: f64| value.to_bits() == stale_bits;
-        let is_over = self.numbers.iter().any(|(_, number)| is_stale(*number))
-            || self.histograms.iter().any(|(_, of)| is_stale(of.sum));
-        let numbers = self.numbers.iter().filter(|(_, number)| !is_stale(*number));
-        let histograms = self.histograms.iter().filter(|(_, of)| !is_stale(of.sum));
-        is_over.then(|| Self {
-            numbers: numbers.copied().collect(),
+        let is_stale = |of: &Histogram| of.sum.to_bits() == stale_bits;
+        let numbers = self.numbers.without(stale_bits);
+        if numbers.is_none() && !self.histograms.iter().any(|(_, of)| is_stale(of)) {
+            return None;
+        }
+        let histograms = self.histograms.iter().filter(|(_, of)| !is_stale(of));
+        Some(Self {
+            numbers: numbers.unwrap_or_else(|| self.numbers.clone()),
             histograms: histograms.cloned().collect(),
             is_nameless: self.is_nameless,
         })
@@ -125,7 +110,7 @@ impl<'w, 'q> Reading<'w, 'q> {
             let mut is_first = true;
             while stream.next(walk.meter, &mut chunk)? {
                 held.add(chunk.len() * size_of::<(i64, f64)>())?;
-                if points.take_numbers(&chunk) {
+                if points.numbers.take(&chunk) {
                     (reader.before, is_first) = (None, false);
                     continue;
                 }
@@ -140,7 +125,7 @@ impl<'w, 'q> Reading<'w, 'q> {
                         }
                     } else if let Some(number) = value.as_f64() {
                         (reader.before, is_first) = (None, false);
-                        points.numbers.push((at_ns, number));
+                        points.numbers.push(at_ns, number);
                     }
                 }
             }
@@ -295,10 +280,10 @@ pub(super) fn instants(
             if plan.stamps { walk.unnamed(&labels) } else { (labels, false) };
         let row = match points.histograms.is_empty() {
             true => {
-                let numbers = &points.numbers[..];
+                let times_ns = &points.numbers.times_ns[..];
                 let bytes = steps.count.saturating_mul(size_of::<u32>());
-                let places = places.of(numbers, bytes, || last_places(plan, steps, numbers))?;
-                GridRow::numbers(labels, last_numbers(plan, places, numbers))
+                let places = places.of(times_ns, bytes, || last_places(plan, steps, times_ns))?;
+                GridRow::numbers(labels, last_numbers(plan, places, &points.numbers))
             }
             false => GridRow::made(labels, last_points(plan, steps, points)),
         };
@@ -308,28 +293,29 @@ pub(super) fn instants(
 
 /// Which sample is the last one before each instant. None has the number of an instant that no
 /// sample is near enough to.
-fn last_places(plan: &Instants, steps: &Steps, numbers: &[(i64, f64)]) -> Vec<u32> {
+fn last_places(plan: &Instants, steps: &Steps, times_ns: &[i64]) -> Vec<u32> {
     let mut next = 0;
     let mut place = |index: usize| {
         let at_ns = looked_at(&plan.stored.shift, steps.at(index));
-        while numbers.get(next).is_some_and(|(time_ns, _)| *time_ns <= at_ns) {
+        while times_ns.get(next).is_some_and(|time_ns| *time_ns <= at_ns) {
             next += 1;
         }
         let last = next.checked_sub(1)?;
-        let (time_ns, _) = numbers.get(last)?;
-        let is_fresh = *time_ns > at_ns.saturating_sub(plan.lookback_ns);
+        let is_fresh = *times_ns.get(last)? > at_ns.saturating_sub(plan.lookback_ns);
         u32::try_from(last).ok().filter(|_| is_fresh)
     };
     (0..steps.count).map(|index| place(index).unwrap_or(u32::MAX)).collect()
 }
 
 /// Of a series that has numbers only, as most have.
-fn last_numbers(plan: &Instants, places: &[u32], numbers: &[(i64, f64)]) -> Vec<Option<f64>> {
+fn last_numbers(plan: &Instants, places: &[u32], numbers: &Numbers) -> Vec<Option<f64>> {
     let value = |place: &u32| {
-        let (time_ns, value) = *numbers.get(*place as usize)?;
+        let value = *numbers.values.get(*place as usize)?;
         let is_over = value.to_bits() == plan.stale_bits;
-        let value = if plan.stamps { seconds(time_ns) } else { value };
-        (!is_over).then_some(value)
+        match plan.stamps && !is_over {
+            true => Some(seconds(*numbers.times_ns.get(*place as usize)?)),
+            false => (!is_over).then_some(value),
+        }
     };
     places.iter().map(value).collect()
 }
@@ -343,7 +329,7 @@ fn last_points(
     let (mut next_number, mut next_histogram) = (0, 0);
     let value = move |index: usize| {
         let at_ns = looked_at(&plan.stored.shift, steps.at(index));
-        while numbers.get(next_number).is_some_and(|(time_ns, _)| *time_ns <= at_ns) {
+        while numbers.times_ns.get(next_number).is_some_and(|time_ns| *time_ns <= at_ns) {
             next_number += 1;
         }
         while histograms.get(next_histogram).is_some_and(|(time_ns, _)| *time_ns <= at_ns) {
@@ -354,7 +340,7 @@ fn last_points(
         let histogram_ns = histogram.map(|(time_ns, _)| *time_ns);
         let number = number.filter(|(time_ns, _)| histogram_ns.is_none_or(|ns| ns < *time_ns));
         let (time_ns, bits, value) = match (number, histogram) {
-            (Some((time_ns, number)), _) => (*time_ns, number.to_bits(), Made::Number(*number)),
+            (Some((time_ns, number)), _) => (time_ns, number.to_bits(), Made::Number(number)),
             (None, Some((time_ns, histogram))) => {
                 let value = Made::Histogram(Arc::clone(histogram));
                 (*time_ns, histogram.sum.to_bits(), value)

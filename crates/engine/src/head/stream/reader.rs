@@ -6,6 +6,10 @@ use super::{
 };
 use crate::columns::Columns;
 
+/// Samples that are read before columns take them: to lengthen a column by each takes as long as to
+/// read it.
+const GATHERED: usize = 64;
+
 /// Reads a stream from its first byte.
 pub(crate) struct Reader<'a> {
     all: &'a [u8],
@@ -88,10 +92,27 @@ impl<'a> Reader<'a> {
     /// Adds the samples that come next to `columns`, as long as they are written as most are:
     /// numbers of the last one's kind and scale, steps away from it.
     pub(crate) fn run(&mut self, columns: &mut Columns) {
-        let Tail { step, unit, kind_scale, mut time_ns, mut bits } = self.tail;
-        let step_ns = i64::from(step) * unit_ns(unit);
         let before = columns.len();
-        while let [control, behind @ ..] = self.rest {
+        let (mut times_ns, mut bits) = ([0; GATHERED], [0; GATHERED]);
+        loop {
+            let count = self.gather(&mut times_ns, &mut bits);
+            columns.times_ns.extend_from_slice(times_ns.get(..count).unwrap_or_default());
+            columns.bits.extend_from_slice(bits.get(..count).unwrap_or_default());
+            if count < GATHERED {
+                break;
+            }
+        }
+        let count = columns.len() - before;
+        columns.kind_scales.extend(std::iter::repeat_n(self.tail.kind_scale, count));
+    }
+
+    /// Puts such samples into all places, or as many as there are, and says how many.
+    fn gather(&mut self, times_ns: &mut [i64; GATHERED], all: &mut [u64; GATHERED]) -> usize {
+        let Tail { step, unit, mut time_ns, mut bits, .. } = self.tail;
+        let step_ns = i64::from(step) * unit_ns(unit);
+        let (mut left, mut count) = (self.rest, 0);
+        for (time_place, bits_place) in times_ns.iter_mut().zip(all) {
+            let [control, behind @ ..] = left else { break };
             let (steps, delta, len) = match *control {
                 delta @ ..0x80 => (1, u64::from(delta), 0),
                 near @ 0x80..LONG => {
@@ -113,15 +134,15 @@ impl<'a> Reader<'a> {
                 }
             };
             let Some(rest) = behind.get(len..) else { break };
-            self.rest = rest;
+            left = rest;
             time_ns += steps * step_ns;
             bits = bits.wrapping_add(unzigzag(delta) as u64);
-            columns.times_ns.push(time_ns);
-            columns.bits.push(bits);
+            (*time_place, *bits_place) = (time_ns, bits);
+            count += 1;
         }
-        let count = columns.times_ns.len() - before;
-        columns.kind_scales.extend(std::iter::repeat_n(kind_scale, count));
+        self.rest = left;
         self.tail = Tail { time_ns, bits, ..self.tail };
+        count
     }
 
     fn time(&mut self, class: u8) -> Option<()> {
