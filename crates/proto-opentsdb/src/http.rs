@@ -296,9 +296,8 @@ impl Params {
 
     /// The first value of `name` in `a=1&b=2`, of which nothing else is decoded.
     pub fn first<'q>(query: &'q str, name: &str) -> Option<Cow<'q, str>> {
-        // What is encoded is longer.
-        let is_name =
-            |key: &str| key == name || key.len() > name.len() && percent_decode(key, true) == name;
+        // What is encoded is never shorter.
+        let is_name = |key: &str| key.len() >= name.len() && percent_decode(key, true) == name;
         let (_, value) = pairs(query).find(|(key, _)| is_name(key))?;
         Some(percent_decode(value, true))
     }
