@@ -35,12 +35,11 @@ impl QueryRequest {
     pub fn format(query: &str, accept: &str) -> Format {
         // InfluxDB looks for this one in the query string alone.
         let is_wish = |pair: &str| {
-            // Encoded it is at most three times as long: longer pairs need not be decoded.
-            let pairs = match pair.len() <= 3 * PRETTY.len() {
-                true => decode_query(pair).unwrap_or_default(),
-                false => Vec::new(),
-            };
-            pairs.iter().any(|(key, value)| key == "pretty" && value == "true")
+            // Encoded it is longer, but at most three times as long: others need not be decoded.
+            let is_encoded = pair.len() > PRETTY.len() && pair.len() <= 3 * PRETTY.len();
+            let pairs = if is_encoded { decode_query(pair) } else { Ok(Vec::new()) };
+            let is_pretty = |(key, value): &(String, String)| key == "pretty" && value == "true";
+            pair == PRETTY || pairs.is_ok_and(|pairs| pairs.iter().any(is_pretty))
         };
         Format::of_accept(accept, query.split('&').any(is_wish))
     }

@@ -52,6 +52,8 @@ pub(super) struct Reader<'q> {
     uncut: Option<TimeRange>,
     /// Slices left to read, the next one last.
     slices: Vec<TimeRange>,
+    /// All samples of series that were read for where slices begin, for the first slice.
+    ahead: Vec<(u32, Samples)>,
     /// How many more rows are wanted; nothing: all.
     wanted: Option<usize>,
     /// How rows are read of which few are expected.
@@ -86,6 +88,7 @@ impl<'q> Reader<'q> {
             pieces,
             uncut: Some(scan.layout.range),
             slices: Vec::new(),
+            ahead: Vec::new(),
             wanted,
             sifting: None,
             charge,
@@ -177,10 +180,11 @@ impl<'q> Reader<'q> {
         Ok(last_ns)
     }
 
-    fn plan_slices(&self, range: TimeRange) -> Result<Vec<TimeRange>, Error> {
+    fn plan_slices(&mut self, range: TimeRange) -> Result<Vec<TimeRange>, Error> {
         let mut blocks = Vec::new();
+        self.ahead.clear();
         for sid in self.member.sids.iter().take(self.driving).flatten() {
-            self.blocks(*sid, range, &mut blocks)?;
+            self.ahead.extend(self.blocks(*sid, range, &mut blocks)?.map(|all| (*sid, all)));
         }
         blocks.sort_unstable();
         blocks.dedup_by_key(|(start_ns, _)| *start_ns);
@@ -206,8 +210,15 @@ impl<'q> Reader<'q> {
         Ok(slices)
     }
 
-    /// The first and last times of the blocks of a series.
-    fn blocks(&self, sid: u32, range: TimeRange, out: &mut Vec<(i64, i64)>) -> Result<(), Error> {
+    /// The first and last times of the blocks of a series. Returns its samples, if they all had to
+    /// be read for that and are one chunk.
+    fn blocks(
+        &self,
+        sid: u32,
+        range: TimeRange,
+        out: &mut Vec<(i64, i64)>,
+    ) -> Result<Option<Samples>, Error> {
+        let (before, mut only) = (out.len(), Samples::default());
         let mut stream = self.source.open(sid, range, &Arc::new(Spares::default()), self.meter)?;
         let mut chunk = Samples::default();
         loop {
@@ -218,9 +229,13 @@ impl<'q> Reader<'q> {
                 }
             }
             if !stream.next(self.meter, &mut chunk)? {
-                return Ok(());
+                let is_only = out.len() == before + 1 && !only.is_empty();
+                return Ok(is_only.then_some(only));
             }
             out.extend(chunk.times_ns.first().copied().zip(chunk.times_ns.last().copied()));
+            if out.len() == before + 1 {
+                std::mem::swap(&mut only, &mut chunk);
+            }
         }
     }
 
@@ -233,12 +248,18 @@ impl<'q> Reader<'q> {
                     false => return Ok(None),
                 }
             };
+            let mut ahead = std::mem::take(&mut self.ahead);
             let mut cursors = Vec::with_capacity(self.fields.len());
             for (at, (_, kind)) in self.fields.iter().enumerate() {
                 let sid = self.member.sids.get(at).copied().flatten();
                 let mut cursor = Cursor { samples: Samples::default(), kind: *kind, at: 0 };
                 if let Some(sid) = sid {
-                    self.read_field(sid, slice, &mut cursor.samples)?;
+                    let known =
+                        ahead.iter_mut().find(|(of, all)| *of == sid && lies_in(all, slice));
+                    match known {
+                        Some((_, all)) => cursor.samples = std::mem::take(all),
+                        None => self.read_field(sid, slice, &mut cursor.samples)?,
+                    }
                 }
                 cursors.push(cursor);
             }
@@ -299,10 +320,45 @@ impl<'q> Reader<'q> {
         Ok(())
     }
 
+    /// The rows of fields that were written together, as their samples lie; nothing if it takes a
+    /// look at each to know which rows there are.
+    fn whole(&self, cursors: &mut [Cursor], carried: &[Place]) -> Option<Strip> {
+        let (first, others) = cursors.split_first()?;
+        let times_ns = &first.samples.times_ns;
+        let is_alike = |other: &Cursor| other.at == 0 && other.samples.times_ns == *times_ns;
+        let is_whole = self.member.condition.is_none()
+            && self.driving > 0
+            && first.at == 0
+            && others.iter().all(is_alike);
+        if !is_whole {
+            return None;
+        }
+        let mut rows = Strip::new(self.member.head.clone(), carried.len());
+        for (column, place) in rows.carried.iter_mut().zip(carried) {
+            if let Ok(at) = place {
+                *column = cursors.get(*at)?.column()?;
+            }
+        }
+        let first = cursors.first_mut()?;
+        rows.value = match self.scan.value.is_some() {
+            true => first.column()?,
+            false => Column::Same(Item::Null, first.samples.len()),
+        };
+        rows.times_ns = std::mem::take(&mut first.samples.times_ns);
+        repeat(carried, &mut rows);
+        Some(rows)
+    }
+
     /// The rows from where the cursors stand, at most so many; they are charged.
     fn rows_of(&mut self, cursors: &mut [Cursor], rows_max: Option<usize>) -> Result<Strip, Error> {
         let has_value = self.scan.value.is_some();
         let (carried, slots) = self.places();
+        if rows_max.is_none()
+            && let Some(rows) = self.whole(cursors, &carried)
+        {
+            self.charge.resize(rows.bytes())?;
+            return Ok(rows);
+        }
         let mut rows = Strip::new(self.member.head.clone(), carried.len());
         let mut tested = vec![Item::Null; slots.len()];
         // Cells that were looked at since the meter was asked.
@@ -462,7 +518,22 @@ fn value_at(place: &Place, cursors: &[Cursor], time_ns: i64) -> Item {
     }
 }
 
+/// Whether a slice has samples and all of them.
+fn lies_in(samples: &Samples, slice: TimeRange) -> bool {
+    let ends = samples.times_ns.first().zip(samples.times_ns.last());
+    ends.is_some_and(|(first, last)| slice.contains(*first) && slice.contains(*last))
+}
+
 impl Cursor {
+    /// The samples as a column, if they are numbers of the field's kind and so lie as one does.
+    fn column(&self) -> Option<Column> {
+        match (&self.samples.values, self.kind) {
+            (Values::Float(values), Kind::Float) => Some(Column::Floats(values.clone())),
+            (Values::Integer(values), Kind::Integer) => Some(Column::Integers(values.clone())),
+            _ => None,
+        }
+    }
+
     fn time_ns(&self) -> Option<i64> {
         self.samples.times_ns.get(self.at).copied()
     }

@@ -117,7 +117,9 @@ pub(super) fn push_time(time_ns: i64, zone: Option<&TimeZone>, out: &mut Vec<u8>
     });
     let seconds = time_ns.div_euclid(SECOND) + offset_s;
     let nanos = time_ns.rem_euclid(SECOND);
-    let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
+    // From the calendar's first day on nothing is negative, and narrow numbers are divided sooner.
+    let seconds = (seconds + CALENDAR_S).unsigned_abs();
+    let (days, second) = ((seconds / 86_400) as u32, (seconds % 86_400) as u32);
     let (year, month, day) = civil(days);
     let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
     // The formatting machinery would take more steps than all else that an answer needs, and so
@@ -137,7 +139,7 @@ pub(super) fn push_time(time_ns: i64, zone: Option<&TimeZone>, out: &mut Vec<u8>
         0 => out.push(b'Z'),
         _ => {
             let sign = if offset_s < 0 { b'-' } else { b'+' };
-            let minutes = offset_s.abs() / 60;
+            let minutes = (offset_s.unsigned_abs() / 60) as u32;
             out.push(sign);
             out.extend_from_slice(&two(minutes / 60));
             out.push(b':');
@@ -148,24 +150,24 @@ pub(super) fn push_time(time_ns: i64, zone: Option<&TimeZone>, out: &mut Vec<u8>
 
 /// A number of two digits: all parts of a time have no more, for its years lie between 1677
 /// and 2262.
-fn two(number: i64) -> [u8; 2] {
-    let number = number as u32;
-    [b'0' + (number / 10 % 10) as u8, b'0' + (number % 10) as u8]
+fn two(number: u32) -> [u8; 2] {
+    [b'0' + (number / 10) as u8, b'0' + (number % 10) as u8]
 }
 
-/// The date of a day counted from 1970-01-01 (H. Hinnant, "chrono-Compatible Low-Level Date
-/// Algorithms", civil_from_days).
-fn civil(days: i64) -> (i64, i64, i64) {
-    let shifted = days + 719_468;
-    let era = shifted.div_euclid(146_097);
-    let day_of_era = shifted.rem_euclid(146_097);
+/// The seconds from the 1st of March of the year 0, where [`civil`]'s calendar begins, to 1970.
+const CALENDAR_S: i64 = 719_468 * 86_400;
+
+/// The date of a day of that calendar (H. Hinnant, "chrono-Compatible Low-Level Date Algorithms",
+/// civil_from_days).
+fn civil(days: u32) -> (u32, u32, u32) {
+    let (era, day_of_era) = (days / 146_097, days % 146_097);
     let year_of_era =
         (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let from_march = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * from_march + 2) / 5 + 1;
     let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
-    (year_of_era + era * 400 + i64::from(month <= 2), month, day)
+    (year_of_era + era * 400 + u32::from(month <= 2), month, day)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use super::ast::{Cast, Expr, Op};
 use super::parse_duration;
 use super::parser::{Parser, Result};
-use super::scan::{Kind, Token};
+use super::scan::Kind;
 
 /// The binary operators.
 const OPERATORS: [Op; 18] = [
@@ -101,11 +101,11 @@ impl Parser<'_> {
 
     /// Takes the next token if it is an operator that binds at least as tightly as `precedence`.
     fn operator(&mut self, precedence: u8) -> Option<Op> {
-        let find = |token: &Token<'_>| {
+        self.take_as(|token| {
+            let Kind::Word(word) = token.kind else { return None };
             let mut operators = OPERATORS.into_iter();
-            operators.find(|op| op.precedence() >= precedence && token.is(op.text()))
-        };
-        self.take_if(|token| find(token).is_some()).and_then(|token| find(&token))
+            operators.find(|op| op.precedence() >= precedence && op.text() == word)
+        })
     }
 
     /// An operand.
@@ -154,7 +154,7 @@ impl Parser<'_> {
 
     /// What stands behind a sign. A minus before a name, a call or parentheses is a factor of -1.
     fn signed(&mut self, is_negative: bool) -> Result<Expr> {
-        let token = self.peek();
+        let token = self.peek().clone();
         let is_operand = matches!(
             token.kind,
             Kind::Number | Kind::Integer | Kind::Duration | Kind::Ident | Kind::Word("(")

@@ -97,45 +97,53 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The next token that is not blank. It is read once, however often it is looked at.
-    pub(super) fn scan(&mut self) -> Token<'a> {
+    /// The next token that is not blank, where it lies. It is read once, however often it is looked
+    /// at.
+    fn ahead(&mut self) -> &Ahead<'a> {
         let before = self.scanner;
-        if let Some(ahead) = &self.ahead
-            && ahead.before.stands_with(&before)
-        {
-            self.scanner = ahead.after;
-            return ahead.token.clone();
-        }
-        let mut token = self.scan_raw();
-        while token.kind == Kind::Blank {
-            token = self.scan_raw();
-        }
-        self.ahead = Some(Ahead { before, token: token.clone(), after: self.scanner });
+        let known = self.ahead.take().filter(|ahead| ahead.before.stands_with(&before));
+        let ahead = known.unwrap_or_else(|| {
+            let mut token = self.scan_raw();
+            while token.kind == Kind::Blank {
+                token = self.scan_raw();
+            }
+            let after = std::mem::replace(&mut self.scanner, before);
+            Ahead { before, token, after }
+        });
+        self.ahead.insert(ahead)
+    }
+
+    /// The next token that is not blank.
+    pub(super) fn scan(&mut self) -> Token<'a> {
+        let Ahead { token, after, .. } = self.ahead();
+        let (token, after) = (token.clone(), *after);
+        self.scanner = after;
         token
     }
 
     /// The next token that is not blank, without taking it.
-    pub(super) fn peek(&mut self) -> Token<'a> {
-        let before = self.scanner;
-        let token = self.scan();
-        self.scanner = before;
-        token
+    pub(super) fn peek(&mut self) -> &Token<'a> {
+        &self.ahead().token
     }
 
     /// Takes the next token if it is this word or mark.
     pub(super) fn take(&mut self, word: &str) -> bool {
-        self.take_if(|token| token.is(word)).is_some()
+        self.take_as(|token| token.is(word).then_some(())).is_some()
     }
 
     /// Takes the next token if it is `wanted`.
     pub(super) fn take_if(&mut self, wanted: impl Fn(&Token<'_>) -> bool) -> Option<Token<'a>> {
-        let before = self.scanner;
-        let token = self.scan();
-        if wanted(&token) {
-            return Some(token);
+        self.take_as(|token| wanted(token).then(|| token.clone()))
+    }
+
+    /// Takes the next token if it is something that is wanted, as that.
+    pub(super) fn take_as<T>(&mut self, wanted: impl FnOnce(&Token<'a>) -> Option<T>) -> Option<T> {
+        let Ahead { token, after, .. } = self.ahead();
+        let (found, after) = (wanted(token), *after);
+        if found.is_some() {
+            self.scanner = after;
         }
-        self.scanner = before;
-        None
+        found
     }
 
     /// Takes these words, in this order.
@@ -273,7 +281,7 @@ impl<'a> Parser<'a> {
 
     /// The error that the next token is not what was expected.
     pub(super) fn expected(&mut self, expected: &[&str]) -> ParseError {
-        let found = self.peek();
+        let found = self.peek().clone();
         self.unexpected(&found, expected)
     }
 

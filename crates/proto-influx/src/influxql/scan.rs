@@ -272,7 +272,10 @@ impl<'a> Scanner<'a> {
             self.at += end + 4;
             return token(Kind::Blank, " ");
         }
-        match MARKS.iter().chain(&["."]).find(|mark| rest.starts_with(**mark)) {
+        // Most marks begin with another letter, and one is looked at sooner than a text is.
+        let begins = |mark: &&&str| mark.as_bytes().first() == rest.as_bytes().first();
+        let mut marks = MARKS.iter().chain(&["."]).filter(begins);
+        match marks.find(|mark| rest.starts_with(**mark)) {
             Some(&mark) => {
                 self.at += mark.len();
                 token(Kind::Word(if mark == "<>" { "!=" } else { mark }), "")

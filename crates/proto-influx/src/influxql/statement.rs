@@ -143,7 +143,7 @@ impl Parser<'_> {
     /// `[FROM …] [WHERE …]`, of which one must be there. A deletion holds in the current database,
     /// and that of series in all its policies.
     fn deletion(&mut self, allows_policy: bool) -> Result<Deletion> {
-        let first = self.peek();
+        let first = self.peek().clone();
         let sources = self.optional("FROM", |parser| parser.list(|parser| parser.source(false)))?;
         let sources = sources.unwrap_or_default();
         for source in &sources {
@@ -232,7 +232,7 @@ impl Parser<'_> {
         let database = self.name()?;
         let mut options = PolicyOptions::default();
         loop {
-            let option = self.peek();
+            let option = self.peek().clone();
             let is_twice = match option.kind {
                 Kind::Word("DURATION") => options.duration_ns.is_some(),
                 Kind::Word("REPLICATION") => options.replication.is_some(),

@@ -7,6 +7,8 @@ use foliot_access::Access;
 use foliot_model::edits;
 use foliot_proto_influx::WriteApi;
 use foliot_proto_opentsdb::{Endpoint, HttpRequest, route};
+use std::collections::HashMap;
+use std::sync::LazyLock;
 
 /// What a request does, and so what whoever sends it must be allowed to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -526,6 +528,14 @@ pub(crate) static TICKTOCK_ROUTES: &[Route] = &[
     row(POST, "/api/admin", Right::Administer, Target::TickTock(TickTock::Admin)),
 ];
 
+/// The routes by their paths, without those whose paths OpenTSDB's door reads by itself.
+static BY_PATH: LazyLock<HashMap<&str, &Route>> = LazyLock::new(|| {
+    let own = |route: &&Route| !matches!(route.target, Target::OpenTsdb(_));
+    let own = ROUTES.iter().filter(own);
+    // Of several with one path the first one answers.
+    own.rev().map(|route| (route.path, route)).collect()
+});
+
 /// Finds what answers on TickTock's listeners, where paths stand as they are.
 pub(crate) fn find_ticktock(method: &str, path: &str) -> Option<&'static Route> {
     TICKTOCK_ROUTES.iter().find(|route| route.path == path && route.methods.contains(&method))
@@ -634,7 +644,6 @@ pub(crate) fn find(method: &str, path: &str, query: &str) -> Result<&'static Rou
         Some("") | None => path,
         Some(trimmed) => trimmed,
     };
-    let own = |route: &&Route| !matches!(route.target, Target::OpenTsdb(_));
     let trimmed = match trimmed.rsplit_once('/') {
         Some(("/api/v2/buckets", _)) => "/api/v2/buckets/{id}",
         Some(("/api/v2/authorizations", _)) => "/api/v2/authorizations/{id}",
@@ -644,7 +653,7 @@ pub(crate) fn find(method: &str, path: &str, query: &str) -> Result<&'static Rou
         Some(_) if trimmed.starts_with("/docs/") => DOCUMENT,
         _ => trimmed,
     };
-    if let Some(found) = ROUTES.iter().filter(own).find(|route| route.path == trimmed) {
+    if let Some(found) = BY_PATH.get(trimmed) {
         return match found.methods.contains(&method) {
             true => Ok(found),
             false => Err(NoRoute::Method(found.methods)),
