@@ -266,6 +266,23 @@ fn refusals_say_what_is_wrong_and_where() {
     refused(opentsdb("sum:cpu.usage&delete=true"), 400, "");
     refused(json!({"language": "sql", "text": "x"}), 400, "language: must be");
     let promql = |text: &str| json!({"language": "promql", "text": text});
+    // What is only to be checked is told the same, and what is right is not asked.
+    let checked = |language: &str, text: &str| {
+        let answer = ask(&server, &json!({"language": language, "text": text, "check": true}));
+        let told = (&answer["series"], &answer["figures"]["series_read"]);
+        assert_eq!(told, (&json!([]), &json!(0)));
+        answer["wrong"].clone()
+    };
+    let wrong = checked("influxql", "SELECT usage\nFORM cpu");
+    assert!(wrong["message"].as_str().unwrap().contains("found FORM"), "{wrong}");
+    assert_eq!(wrong["position"], json!({"line": 2, "column": 1}));
+    assert_ne!(checked("opentsdb", "sum"), Value::Null);
+    assert_ne!(checked("promql", "sum("), Value::Null);
+    for (language, text) in
+        [("influxql", "SELECT usage FROM cpu"), ("promql", "cpu_usage"), ("opentsdb", "sum:nosuch")]
+    {
+        assert_eq!(checked(language, text), Value::Null, "{text}");
+    }
     let place = refused(promql("sum(\n  rate(x[5m])"), 400, "unexpected end of input");
     assert_eq!(place["line"], 2);
     refused(promql("\"text\""), 400, "a string has no graph");

@@ -156,6 +156,12 @@ fn only_small_questions_about_memory_are_answered_where_they_are_asked() {
     assert!(answer.contains(",250,7249]"), "{answer}");
     assert_eq!((brief(), all()), (1.0, 4.0));
     assert_eq!(server.metric("foliot_queries_failed_total"), 0.0);
+    // What it costs is told of both, as one question.
+    let costs = server.get("/api/foliot/v1/queries/costs").text();
+    let costs: serde_json::Value = serde_json::from_str(&costs).unwrap();
+    let mut costs = costs["costs"].as_array().unwrap().iter();
+    let cost = costs.find(|cost| cost["text"].as_str().unwrap().contains("'h00007'")).unwrap();
+    assert_eq!((&cost["count"], &cost["samples_read"]), (&2.into(), &500.into()), "{cost}");
     server.stop();
 }
 

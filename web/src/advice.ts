@@ -1,7 +1,7 @@
 // What to do about an answer that is none, where the server's own words do not say it already.
 
 import { Refusal } from "./api";
-import { AGGREGATORS } from "./question";
+import { AGGREGATORS, FOLDS } from "./question";
 
 /** What OpenTSDB's door says of a name that it does not know. */
 const UNKNOWN = /^No such name for '(metrics|tagk|tagv)': '(.*)'$/s;
@@ -30,6 +30,9 @@ export function adviceOn(error: Error): string {
   if (unknown) return OF_NAMES[unknown.of](unknown.name);
   if (/^No such aggregation function/.test(error.message)) return `There are ${AGGREGATORS.join(", ")}, and more: docs/protocols/opentsdb.`;
   if (/^database not found/.test(error.message)) return "The choice in the head of the page lists those that there are.";
+  if (/same labelset/.test(error.message)) return "Two series would have the same labels: keep a label that tells them apart, or combine them first, as sum by (host) (…).";
+  if (/^No such downsampling function/.test(error.message)) return `There are ${FOLDS.join(", ")}, and more: docs/protocols/opentsdb.`;
+  if (/^only statements that change nothing/.test(error.message)) return "foliot query asks them, and so does curl -d 'q=…' at /query, InfluxDB's door. Deletes with a count before are on the metric's own page.";
   if (!(error instanceof Refusal)) return "";
   switch (error.status) {
     case 401: return "Load the page again: the browser asks for a name and a password then.";

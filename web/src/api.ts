@@ -109,6 +109,10 @@ export interface Answer {
 export const query = (database: string, body: Body, signal?: AbortSignal) =>
   ask<Answer>("query", "series", { db: database }, { method: "POST", body: JSON.stringify(body), signal: signal ?? null });
 
+/** Has a question read and not asked. */
+export const check = (database: string, body: Body, signal: AbortSignal) =>
+  ask<{ wrong?: { message: string; position?: Position | null } }>("query", null, { db: database }, { method: "POST", body: JSON.stringify({ ...body, check: true }), signal });
+
 /** What is known of a metric. */
 export interface Help {
   kind: string;

@@ -1,7 +1,7 @@
 // Asking: the questions of Explore, or of a panel, over one range.
 
 import { type Answer, Refusal, query } from "./api";
-import { type Body, type Question, bodyOf, formOf, isRate, isShare, raw } from "./question";
+import { type Body, type Question, TO_FILL_IN, bodyOf, formOf, isRate, isShare, raw } from "./question";
 import { type Series, greatest, numbers, sharedLabels, title } from "./series";
 import type { Explored } from "./state";
 import { type Span, durationMs, durationText, span, step } from "./time";
@@ -19,7 +19,7 @@ const STEPS_CHOSEN_MAX = 11_000;
 const ASKED_AT_ONCE = 6;
 
 export const isAsked = (question: Question) =>
-  !question.isHidden && question.text.trim() !== "" && (question.language !== "opentsdb" || formOf(question.text)?.metric !== "");
+  !question.isHidden && question.text.trim() !== "" && !question.text.includes(TO_FILL_IN) && (question.language !== "opentsdb" || formOf(question.text)?.metric !== "");
 
 export interface Outcome {
   question: Question;
@@ -68,6 +68,22 @@ export function ratedStep(question: Question, { series, figures }: Pick<Answer, 
   return wanted > body.step_ms * 1.1 ? step(range, range / (wanted * 0.95)) : body.step_ms;
 }
 
+/** From when on the windows of a form's rate reach behind the end of what was asked: what a counter has in half a window is less, and looks like an outage. */
+export function unfinishedFrom(question: Question, endMs: number, stepMs: number): number {
+  const form = question.language === "opentsdb" ? formOf(question.text) : null;
+  if (!form?.rate || !form.window) return Infinity;
+  const windowMs = form.window === "$step" ? stepMs : durationMs(form.window) ?? 0;
+  return endMs - windowMs;
+}
+
+/** A series without what stands behind an instant, unless that is all of it. */
+function finished(one: Series, from: number): Series {
+  let end = one.times.length;
+  while (end && one.times[end - 1]! > from) end -= 1;
+  if (!end || end === one.times.length) return one;
+  return { ...one, times: one.times.slice(0, end), values: one.values.slice(0, end), ...(one.kinds ? { kinds: one.kinds.slice(0, end) } : {}) };
+}
+
 /** The answer to a question; one about rates is asked again where a step that nobody chose is finer than its samples. */
 export async function answered(database: string, question: Question, body: Body, signal: AbortSignal, isChosen = false): Promise<Answer> {
   let answer = await query(database, body, signal);
@@ -78,7 +94,8 @@ export async function answered(database: string, question: Question, body: Body,
   }
   // What is made of it follows in tasks of its own.
   await pause();
-  return { ...answer, series: await mapped(answer.series, toMillis, signal) };
+  const unfinished = unfinishedFrom(question, body.end_ms, Math.max(stepMs, body.step_ms));
+  return { ...answer, series: await mapped(answer.series, (one) => finished(toMillis(one), unfinished), signal) };
 }
 
 /** The step of a range: what was chosen, as far as its lines are not too long, or a round one that cuts it into so many. */

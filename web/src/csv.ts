@@ -16,7 +16,11 @@ export interface Sheet {
   separator: string;
   /** What stands before the decimals of numbers. */
   decimal: "." | ",";
+  /** Of dates with slashes and the year last: what stands first. */
+  slashed: Slashed;
 }
+
+export type Slashed = "day" | "month";
 
 /** The cells of a row. */
 export const cells = (row: string, separator: string): string[] => divided(row, separator).found;
@@ -94,20 +98,26 @@ const isNumber = (text: string) => text.trim() !== "" && Number.isFinite(Number(
 /** Dates of RFC 2822; `Date.parse` makes one of "web-1", too. */
 const MAIL = /^(?:[a-z]{3}, )?\d{1,2} [a-z]{3} \d{4} \d{2}:\d{2}/i;
 
+/** A date with slashes and the year last. */
+const SLASHED = /^\s*(\d{1,2})\/(\d{1,2})\/(\d{4})(?!\d)/;
+
+/** What stands first in such dates: a number above 12 is no month. Where all of them could be both, it is the day, as in most of the world. */
+const slashedOf = (cells: string[]): Slashed => (cells.some((cell) => Number(SLASHED.exec(cell)?.[2] ?? 0) > 12) ? "month" : "day");
+
 /** The instant of a date as programs write it; one that names no zone is of the browser's, as what the page shows of it. */
-export function cellMs(cell: string): number | null {
+export function cellMs(cell: string, slashed: Slashed = "day"): number | null {
   // With points the day stands first, and the year last.
-  const text = cell.trim().replace(/^(\d{1,2})\.(\d{1,2})\.(\d{4})(?!\d)/, "$3-$2-$1");
+  const text = cell.trim().replace(/^(\d{1,2})\.(\d{1,2})\.(\d{4})(?!\d)/, "$3-$2-$1").replace(SLASHED, slashed === "day" ? "$3-$2-$1" : "$3-$1-$2");
   const ms = dateMs(text, "local") ?? (MAIL.test(text) ? Date.parse(text) : Number.NaN);
   return Number.isNaN(ms) ? null : ms;
 }
 
-const isDate = (cell: string) => cellMs(cell) !== null;
+const isDate = (cell: string) => cellMs(cell) !== null || cellMs(cell, "month") !== null;
 
 const TIMES = /^(time|timestamp|ts|date|datetime|when|at|time_?(ms|ns|us|s)|_time)$/i;
 
-/** The share of cells that must be of a kind for their column to be: a bad one is named with its line later. */
-const MOST = 0.9;
+/** Whether so many of the cells of a column are of a kind that the column is: bad ones are named with their lines later. */
+const areMost = (count: number, all: number) => count > all / 2;
 
 /** Which column is what, guessed from the header and the first rows. */
 export function sheetOf(lines: string[], wanted?: Sheet["decimal"]): Sheet | null {
@@ -118,14 +128,14 @@ export function sheetOf(lines: string[], wanted?: Sheet["decimal"]): Sheet | nul
   const rows = lines.slice(1).filter(Boolean).map((line) => cells(line, separator));
   if (names.length < 2 || !rows.length || names.every(isNumber)) return null;
   const stands = (at: number) => rows.map((row) => row[at] ?? "").filter((cell) => cell !== "");
-  const hasCommas = (at: number) => stands(at).some((cell) => cell.includes(",")) && stands(at).filter((cell) => COMMA.test(cell)).length >= stands(at).length * MOST;
+  const hasCommas = (at: number) => stands(at).some((cell) => cell.includes(",")) && areMost(stands(at).filter((cell) => COMMA.test(cell)).length, stands(at).length);
   // Where commas divide cells, those within cells may all stand between thousands.
   const isGrouped = (at: number) => separator === "," && stands(at).every((cell) => !cell.includes(",") || GROUPED.test(cell));
   const decimal = wanted ?? (names.some((_, at) => hasCommas(at) && !isGrouped(at)) ? "," : ".");
   const column = (at: number) => stands(at).map((cell) => pointed(cell, decimal));
   const areMostly = (at: number, is: (cell: string) => boolean) => {
     const all = column(at);
-    return all.length > 0 && all.filter(is).length >= all.length * MOST;
+    return areMost(all.filter(is).length, all.length);
   };
   const isTime = (at: number) => areMostly(at, (cell) => (isNumber(cell) ? Number(cell) > 1e8 : isDate(cell)));
   const named = names.findIndex((name, at) => TIMES.test(name) && isTime(at));
@@ -135,7 +145,7 @@ export function sheetOf(lines: string[], wanted?: Sheet["decimal"]): Sheet | nul
     if (!name) return { name, role: "none" };
     return { name, role: areMostly(at, isNumber) ? "value" : "label" };
   });
-  return { columns, separator, decimal, precision: time < 0 ? "ns" : precisionOf(column(time).find((cell) => isNumber(cell) || isDate(cell)) ?? "") };
+  return { columns, separator, decimal, slashed: time < 0 ? "day" : slashedOf(stands(time)), precision: time < 0 ? "ns" : precisionOf(column(time).find((cell) => isNumber(cell) || isDate(cell)) ?? "") };
 }
 
 /** The same with another column as the time, whose cells tell in which unit. */
@@ -143,7 +153,7 @@ export function timedBy(sheet: Sheet, at: number, lines: string[]): Sheet {
   const stands = lines.slice(1).filter(Boolean).map((line) => (cells(line, sheet.separator)[at] ?? "").trim());
   const known = stands.find((cell) => isDate(cell) || isNumber(cell));
   const columns = sheet.columns.map((column, index): Column => (index === at ? { ...column, role: "time" } : column.role === "time" ? { ...column, role: "none" } : column));
-  return { ...sheet, columns, precision: known === undefined ? sheet.precision : precisionOf(isDate(known) ? "" : known) };
+  return { ...sheet, columns, slashed: slashedOf(stands), precision: known === undefined ? sheet.precision : precisionOf(isDate(known) ? "" : known) };
 }
 
 /** The same with another mark before decimals, by which other columns may be numbers; what was chosen by hand stays. */
@@ -167,9 +177,9 @@ const escaped = (text: string) => text.replace(/\s/g, " ").replace(/[,= ]/g, "\\
 const NANOS = { s: 9, ms: 6, us: 3, ns: 0 } as const;
 
 /** A time in nanoseconds, as text: numbers have not so many digits. */
-function nanos(text: string, precision: Sheet["precision"]): string {
+function nanos(text: string, { precision, slashed }: Sheet): string {
   if (precision === "date") {
-    const at = cellMs(text);
+    const at = cellMs(text, slashed);
     return at === null ? text : `${at}000000`;
   }
   const number = /^(-?\d+)(?:\.(\d*))?$/.exec(text.trim());
@@ -190,7 +200,7 @@ export function lineOf(row: string, sheet: Sheet, measurement: string): string {
     const cell = (found[at] ?? "").trim();
     if (cell === "") return;
     // What is no time stays one word, so that the server says that it is none.
-    if (role === "time") time = ` ${escaped(nanos(sheet.precision === "date" ? cell : pointed(cell, sheet.decimal), sheet.precision))}`;
+    if (role === "time") time = ` ${escaped(nanos(sheet.precision === "date" ? cell : pointed(cell, sheet.decimal), sheet))}`;
     if (role === "label") head += `,${escaped(name)}=${escaped(cell)}`;
     if (role === "value") fields.push(`${escaped(name)}=${escaped(pointed(cell, sheet.decimal))}`);
   });

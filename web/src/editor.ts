@@ -5,15 +5,15 @@
 import { type CompletionContext, type CompletionResult, acceptCompletion, autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap, completionStatus, moveCompletionSelection } from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
 import { HighlightStyle, StreamLanguage, bracketMatching, syntaxHighlighting } from "@codemirror/language";
-import { Annotation, EditorState, Prec } from "@codemirror/state";
-import { EditorView, type KeyBinding, keymap, placeholder } from "@codemirror/view";
+import { Annotation, EditorState, Prec, StateEffect, StateField } from "@codemirror/state";
+import { Decoration, type DecorationSet, EditorView, type KeyBinding, keymap, placeholder } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
-import { catalogue, fields } from "./api";
+import { type Position, catalogue, check, fields } from "./api";
 import { CLAUSES, type Expected, FUNCTIONS, INFLUXQL_HELP, type Word, type WordClass, expected, nextWord, quotedName, quotedValue } from "./influxql";
 import { OPENTSDB_AGGREGATORS, OPENTSDB_PARTS, type OpentsdbExpected, nextOpentsdbWord, opentsdbExpected } from "./opentsdb";
 import { halvesOf, promqlName, storedFields } from "./metric";
 import { PROMQL_HELP, type PromqlExpected, nextPromqlWord, promqlExpected } from "./promql";
-import { type Language, selectorOf } from "./question";
+import { type Language, bodyOf, selectorOf } from "./question";
 
 const NAMES_OFFERED = 50;
 
@@ -52,6 +52,7 @@ const look = EditorView.theme({
   ".cm-tooltip.cm-tooltip-autocomplete > ul > li": { padding: "0.2rem 0.7rem" },
   ".cm-tooltip-autocomplete ul li[aria-selected]": { background: "var(--hover)", color: "var(--accent)" },
   ".cm-tooltip.cm-completionInfo": { padding: "0.4rem 0.7rem", maxWidth: "22rem", font: "13px/1.45 system-ui, sans-serif" },
+  ".cm-wrong": { textDecoration: "underline wavy var(--bad)", textUnderlineOffset: "3px" },
   ".cm-completionDetail": { color: "var(--faint)", fontStyle: "normal" },
 });
 
@@ -150,9 +151,15 @@ async function promqlMetrics(database: string, typed: string): Promise<Offer[]> 
 
 /** The same for PromQL. */
 async function promqlOffers({ of, typed: search, metric, label }: PromqlExpected, database: string): Promise<Offer[]> {
-  const about: Record<string, string> = metric ? { metric } : {};
-  const names = async (what: string, params = {}) =>
-    (await catalogue(what, { db: database, search, limit: NAMES_OFFERED, ...about, ...params })).names;
+  // A metric may be stored by another name than PromQL has for it; where it is not found, any will do.
+  const abouts: Record<string, string>[] = metric ? [...searchesOf(metric).map((name) => ({ metric: name })), {}] : [{}];
+  const names = async (what: string, params = {}) => {
+    for (const about of abouts) {
+      const found = (await catalogue(what, { db: database, search, limit: NAMES_OFFERED, ...about, ...params })).names;
+      if (found.length) return found;
+    }
+    return [];
+  };
   switch (of) {
     case "metrics": return [...await promqlMetrics(database, search), ...PROMQL_WORDS];
     case "labels": return (await names("labels")).map((name) => ({ label: name, detail: "label" }));
@@ -238,6 +245,70 @@ function typeOver(event: InputEvent, view: EditorView): boolean {
   return true;
 }
 
+/** What is wrong in a text, and from where to where. */
+interface Wrong {
+  from: number;
+  to: number;
+  message: string;
+}
+
+const setWrong = StateEffect.define<Wrong | null>();
+
+/** Underlines what is wrong, and says why under the mouse. */
+const wrongs = StateField.define<DecorationSet>({
+  create: () => Decoration.none,
+  update(set, change) {
+    const told = change.effects.filter((effect) => effect.is(setWrong)).at(-1);
+    if (!told) return set.map(change.changes);
+    if (!told.value) return Decoration.none;
+    const { from, to, message } = told.value;
+    return Decoration.set([Decoration.mark({ class: "cm-wrong", attributes: { title: message } }).range(from, to)]);
+  },
+  provide: (field) => EditorView.decorations.from(field),
+});
+
+/** How long nobody has typed when a text is looked at. */
+const LOOKED_AT_AFTER_MS = 600;
+
+/** Where a text is wrong: one word, or its last letter where it ends too soon; all of it where no place is told. */
+function wrongOf(text: string, { position, message }: { position?: Position | null; message: string }): Wrong {
+  if (!position) return { from: 0, to: text.length, message };
+  const before = text.split("\n").slice(0, position.line - 1).reduce((sum, line) => sum + line.length + 1, 0);
+  const from = Math.max(0, Math.min(text.length - 1, before + position.column - 1));
+  const word = /^[\w.:]+/.exec(text.slice(from))?.[0].length ?? 1;
+  return { from, to: from + word, message };
+}
+
+/** Has a text looked at when nobody has typed for a while. */
+function looker(view: EditorView, { language, database }: Editing) {
+  let timer = 0;
+  let abort = new AbortController();
+  const look = async () => {
+    const text = view.state.doc.toString();
+    const tell = (wrong: Wrong | null) => {
+      if (view.state.doc.toString() === text) view.dispatch({ effects: setWrong.of(wrong) });
+    };
+    if (!text.trim()) return tell(null);
+    abort = new AbortController();
+    const now = Date.now();
+    const body = bodyOf({ language, text, isForm: false, isHidden: false }, { start: now - HOUR_MS, end: now }, MINUTE_MS);
+    try {
+      const { wrong } = await check(database(), body, abort.signal);
+      return tell(wrong ? wrongOf(text, wrong) : null);
+    } catch {
+      // Who does not answer says it where something is asked.
+      return undefined;
+    }
+  };
+  const end = () => {
+    clearTimeout(timer);
+    abort.abort();
+  };
+  return { end, later() { end(); timer = window.setTimeout(look, LOOKED_AT_AFTER_MS); } };
+}
+
+const [HOUR_MS, MINUTE_MS] = [3_600_000, 60_000];
+
 const fromOutside = Annotation.define<boolean>();
 
 export interface Editor {
@@ -259,18 +330,24 @@ export function edit(host: HTMLElement, editing: Editing): Editor {
       history(), bracketMatching(), closeBrackets(), EditorView.lineWrapping, placeholder(editing.hint), COLOURED[editing.language], syntaxHighlighting(colours), look,
       EditorView.contentAttributes.of({ "aria-label": editing.label, spellcheck: "false" }),
       autocompletion({ override: [completing(editing.language, editing.database)], icons: false, defaultKeymap: false, selectOnOpen: false, interactionDelay: 0, activateOnTypingDelay: 120 }),
+      wrongs,
       EditorView.updateListener.of((update) => {
+        if (update.docChanged) looking.later();
         if (update.docChanged && !update.transactions.some((one) => one.annotation(fromOutside))) editing.onText(update.state.doc.toString());
       }),
       EditorView.domEventHandlers({ blur: () => editing.onLeave(), beforeinput: typeOver }),
     ],
   });
   const view = new EditorView({ state, root, parent: root });
+  const looking = looker(view, editing);
   return {
     set(text) {
       if (text === view.state.doc.toString()) return;
       view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: text }, annotations: fromOutside.of(true) });
     },
-    destroy: () => view.destroy(),
+    destroy() {
+      looking.end();
+      view.destroy();
+    },
   };
 }

@@ -76,19 +76,30 @@ export function useLong(isBusy: boolean, afterMs = 600): boolean {
 
 export type Theme = "auto" | "light" | "dark";
 
+/** Says that something is kept anew. */
+const KEPT = "foliot-kept";
+
 /** What somebody chose, kept by the browser under a name; one that keeps nothing begins anew next time. */
 function useKept<T extends string>(name: string, usual: T): [T, (value: T) => void] {
-  const [value, setValue] = useState<T>(() => {
+  const read = () => {
     try {
       return (localStorage.getItem(name) as T | null) ?? usual;
     } catch {
       return usual;
     }
-  });
+  };
+  const [value, setValue] = useState<T>(read);
+  // Others on the page that show the same follow.
+  useEffect(() => {
+    const follow = (event: Event) => { if ((event as CustomEvent<string>).detail === name) setValue(read()); };
+    window.addEventListener(KEPT, follow);
+    return () => window.removeEventListener(KEPT, follow);
+  }, [name]);
   const keep = (next: T) => {
     setValue(next);
     try {
       localStorage.setItem(name, next);
+      window.dispatchEvent(new CustomEvent(KEPT, { detail: name }));
     } catch {
       // It is chosen for now.
     }

@@ -17,6 +17,9 @@ export const LOOKED_AT_BYTES = 64 << 10;
 /** Lines of which the words are kept that are wrong. */
 const FAULTS_MAX = 200;
 
+/** Letters of such a line that are shown. */
+const FAULT_CHARS_MAX = 200;
+
 /** What a file is, by its first lines. */
 export function formatOf(lines: string[]): Format | null {
   const solid = lines.filter((line) => line.trim() && !line.startsWith("#"));
@@ -85,7 +88,7 @@ function textOf(bytes: Uint8Array, line: number): string {
 }
 
 /** The rows of a piece of a table as Influx lines, each in the place of its first line; and what belongs to the next piece. */
-export function linesOf(text: string, sheet: Sheet, measurement: string, firstLine: number): { sent: string; empty: number; lines: number; rest: string } {
+export function linesOf(text: string, sheet: Sheet, measurement: string, firstLine: number): { sent: string; rows: (string | null)[]; empty: number; lines: number; rest: string } {
   const { rows, rest } = rowsOf(text, sheet.separator, firstLine);
   let empty = 0;
   const made = rows.map((row, at) => {
@@ -96,7 +99,7 @@ export function linesOf(text: string, sheet: Sheet, measurement: string, firstLi
     return one;
   });
   // What stands behind the last line break is no line, where it is empty.
-  return { sent: made.join("\n"), empty, lines: rows.length - (!rest && text.endsWith("\n") ? 1 : 0), rest };
+  return { sent: made.join("\n"), rows, empty, lines: rows.length - (!rest && text.endsWith("\n") ? 1 : 0), rest };
 }
 
 /** Sends a file piece by piece, cut at the ends of lines, and tells how far it is. */
@@ -118,7 +121,7 @@ export async function bringFile(file: File, plan: Plan, isDry: boolean, signal: 
     rest = bytes.slice(cut);
     if (!cut) continue;
     const text = textOf(bytes.subarray(0, cut), line);
-    const piece = isCsv && plan.sheet ? linesOf(text, plan.sheet, plan.measurement, line) : { sent: text, empty: 0, lines: text.split("\n").length - (text.endsWith("\n") ? 1 : 0), rest: "" };
+    const piece = isCsv && plan.sheet ? linesOf(text, plan.sheet, plan.measurement, line) : { sent: text, rows: [], empty: 0, lines: text.split("\n").length - (text.endsWith("\n") ? 1 : 0), rest: "" };
     // A row that goes on behind the piece is read with the next one.
     if (piece.rest) {
       if (at >= file.size) throw unclosed(line + piece.lines);
@@ -141,7 +144,9 @@ export async function bringFile(file: File, plan: Plan, isDry: boolean, signal: 
       throw error;
     }
     job = brought.job;
-    add(all, brought);
+    // Of a table the row is told as it stands in the file, and not what was made of it.
+    const faults = brought.faults.map((fault) => ({ ...fault, text: piece.rows[fault.line - line]?.slice(0, FAULT_CHARS_MAX) ?? fault.text }));
+    add(all, { ...brought, faults });
     all.empty += piece.empty;
     line += piece.lines;
     all.bytes = Math.min(at, file.size);

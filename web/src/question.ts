@@ -33,6 +33,9 @@ export interface Form {
   filters: Filter[];
 }
 
+/** What stands in a text where a name is to be put: as long as it does, nothing is asked. */
+export const TO_FILL_IN = "…";
+
 export const AGGREGATORS = ["avg", "sum", "min", "max", "count", "dev", "p50", "p75", "p90", "p95", "p99", "none"];
 export const FOLDS = ["avg", "sum", "min", "max", "count", "last", "first", "p50", "p95", "p99"];
 
@@ -141,12 +144,15 @@ function influxTests(filters: Filter[]): string {
   }).join("");
 }
 
-export const selectText = (measurement: string, field = "*", filters: Filter[] = []) =>
-  `SELECT mean(${field}) FROM ${quoted(measurement)} WHERE time >= $start AND time < $end${influxTests(filters)} GROUP BY time($step), *`;
+/** InfluxQL's function for what a form shows of values. */
+const shownOf = (mean: string, rate: Form["rate"]) => (rate === "counter" ? `non_negative_derivative(${mean}, 1s)` : rate ? `derivative(${mean}, 1s)` : mean);
+
+export const selectText = (measurement: string, field = "*", filters: Filter[] = [], rate: Form["rate"] = "") =>
+  `SELECT ${shownOf(`mean(${field})`, rate)} FROM ${quoted(measurement)} WHERE time >= $start AND time < $end${influxTests(filters)} GROUP BY time($step), *`;
 
 /** A form's question in InfluxQL, about the measurement and the field that its metric is. */
 export const influxqlOf = (form: Form, { measurement, field }: Halves): string =>
-  (field ? selectText(measurement, quoted(field), form.filters) : selectText(measurement, "*", form.filters));
+  selectText(measurement, field ? quoted(field) : "*", form.filters, form.rate);
 
 /** A name as PromQL says it, in a selector. */
 export const selectorOf = (name: string): string => (/^[a-zA-Z_:][\w:]*$/.test(name) ? name : `{${quoted(name)}}`);

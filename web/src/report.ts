@@ -93,3 +93,26 @@ export function compared(before: Report, after: Report): Compared[] {
     return rows.length ? [{ heading, name: table.name, keys: table.columns.slice(0, table.keys), columns: shared, rows, alone }] : [];
   });
 }
+
+/** Rows of a table that a picture has room for. */
+const DRAWN_MAX = 8;
+
+/** The percentiles that a table tells, as lines: one for each row, from the middle to the slowest. Nothing where it tells fewer than two. */
+export function percentiles(table: ReportTable): Plot | null {
+  const columns = table.columns.flatMap((column, at) => {
+    const found = /^p(\d+(?:\.\d+)?)\b/.exec(column);
+    return found && at >= table.keys ? [{ at, label: `p${found[1]}`, unit: column.slice(found[0].length).trim() }] : [];
+  });
+  if (columns.length < 2) return null;
+  const lines = table.rows.filter((row) => !row.void).slice(0, DRAWN_MAX).map((row) => ({
+    name: row.cells.slice(0, table.keys).join(", "),
+    points: columns.flatMap(({ at }, index): [number, number][] => {
+      const value = numberOf(row.cells[at] ?? "");
+      return value === null ? [] : [[index, value]];
+    }),
+    labels: columns.map(({ label }) => label),
+  })).filter(({ points }) => points.length > 1);
+  if (!lines.length) return null;
+  const left = table.rows.length - lines.length;
+  return { title: `${table.name}, by percentile`, x: left ? `of the first ${lines.length} rows` : "", y: columns[0]!.unit, shape: "Lines", lines };
+}

@@ -186,6 +186,9 @@ export function newest(all: Series[], count: number): Sample[] {
   return found;
 }
 
+/** Whether a metric is called as counters are: by Prometheus `…_total`, by others with a point. */
+export const isCounterName = (metric: string): boolean => /[._]total$/.test(metric);
+
 /** Whether the samples only grow, but for a few restarts: then their speed says more. */
 export function isCounter(series: Series[], metric: string): boolean {
   let [steps, falls, rises] = [0, 0, 0];
@@ -199,7 +202,7 @@ export function isCounter(series: Series[], metric: string): boolean {
     }
   }
   // Prometheus' counters are called so, and are floats.
-  if (/_total$/.test(metric)) return falls * 50 <= steps;
+  if (isCounterName(metric)) return falls * 50 <= steps;
   return steps >= 4 && rises > 0 && falls * 50 <= steps && series.every((one) => one.kind === "integer");
 }
 

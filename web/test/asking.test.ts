@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Answer } from "../src/api";
-import { type Outcome, drawn, ratedStep, stepMsOf } from "../src/asking";
+import { type Outcome, drawn, isAsked, ratedStep, stepMsOf, unfinishedFrom } from "../src/asking";
 import { about, bodyOf } from "../src/question";
 
 describe("the step of a rate", () => {
@@ -37,6 +37,23 @@ describe("a step that somebody chose", () => {
     expect(() => stepMsOf("100ms", hour, 400)).toThrow("36000 points");
     expect(() => stepMsOf("100ms", hour, 400)).toThrow("choose 500ms or more");
     for (const text of ["x", "5", "0s"]) expect(() => stepMsOf(text, hour, 400)).toThrow("is no duration");
+  });
+});
+
+describe("a question with something to fill in", () => {
+  it("is not asked", () => {
+    const question = (text: string) => ({ language: "influxql" as const, text, isForm: false, isHidden: false });
+    expect([isAsked(question('SELECT mean(*) FROM "…"')), isAsked(question('SELECT mean(*) FROM "m"'))]).toEqual([false, true]);
+  });
+});
+
+describe("windows of a form's rate", () => {
+  it("are shown as far as they are over", () => {
+    expect(unfinishedFrom(about("m", true), 600_000, 60_000)).toBe(540_000);
+    expect(unfinishedFrom({ ...about("m", true), text: "sum:5m-avg:rate{dropcounter}:m" }, 600_000, 60_000)).toBe(300_000);
+    for (const other of [about("m"), { ...about("m"), text: "sum:rate:m" }, { language: "promql" as const, text: "rate(m[5m])", isForm: false, isHidden: false }]) {
+      expect(unfinishedFrom(other, 600_000, 60_000)).toBe(Infinity);
+    }
   });
 });
 

@@ -82,13 +82,29 @@ describe("tables", () => {
   it("keep the numbers of lines, count rows without a value, and leave what goes on", () => {
     const sheet = sheetOf(["time,host,load", "1700000000,a,1"])!;
     const text = 'time,host,load\n1700000000,"a\nb",1\n1700000001,c,\n1700000002,d\n\n1700000003,"e';
-    expect(linesOf(text, sheet, "m", 1)).toEqual({ sent: "\nm,host=a\\ b load=1 1700000000000000000\n\n\n\n", empty: 2, lines: 6, rest: '1700000003,"e' });
-    expect(linesOf("1700000003,e,1\n", sheet, "m", 7)).toEqual({ sent: "m,host=e load=1 1700000003000000000\n", empty: 0, lines: 1, rest: "" });
+    expect(linesOf(text, sheet, "m", 1)).toMatchObject({ sent: "\nm,host=a\\ b load=1 1700000000000000000\n\n\n\n", empty: 2, lines: 6, rest: '1700000003,"e' });
+    expect(linesOf("1700000003,e,1\n", sheet, "m", 7)).toMatchObject({ sent: "m,host=e load=1 1700000003000000000\n", empty: 0, lines: 1, rest: "" });
   });
   it("keep backslashes, and make no field of a comma in quotes", () => {
     const sheet = sheetOf(["time,path,load", "1700000000,a,1"])!;
     expect(lineOf("1700000000,C:\\temp,1", sheet, "m")).toBe("m,path=C:\\temp load=1 1700000000000000000");
     expect(lineOf('1700000000,"a\\,b","1,evil=2"', sheet, "m")).toBe("m,path=a\\\\,b load=1\\,evil\\=2 1700000000000000000");
+  });
+  it("have columns that most of their cells are, and tell rows as they stand", () => {
+    const lines = ["time;room;temp", "28.11.2026 04:00;a;21,5", "28.11.2026 05:00;b;21,7", "31.13.2026 06:00;c;abc"];
+    const sheet = sheetOf(lines)!;
+    expect([sheet.columns.map(({ role }) => role), sheet.decimal, sheet.precision]).toEqual([["time", "label", "value"], ",", "date"]);
+    expect(linesOf(lines.join("\n"), sheet, "m", 1).rows[3]).toBe("31.13.2026 06:00;c;abc");
+    expect(sheetOf(["t,v", "1700000000,n/a", "1700000001,2", "1700000002,3"])!.columns[1]?.role).toBe("value");
+  });
+  it("may have dates with slashes, with the day or the month first", () => {
+    const of = (...dates: string[]) => sheetOf(["time,v", ...dates.map((date) => `${date},1`)])!;
+    expect([of("28/11/2026 04:00:00").slashed, of("11/28/2026 04:00").slashed, of("01/02/2026").slashed]).toEqual(["day", "month", "day"]);
+    const at = (date: string, slashed: "day" | "month") => lineOf(`${date},1`, { ...of(date), slashed }, "m");
+    const stored = (...date: [number, number, number, number]) => `m v=1 ${new Date(...date).getTime()}000000`;
+    expect(at("28/11/2026 04:00:00", "day")).toBe(stored(2026, 10, 28, 4));
+    expect(at("11/28/2026 04:00", "month")).toBe(stored(2026, 10, 28, 4));
+    expect([at("01/02/2026 05:00", "day"), at("01/02/2026 05:00", "month")]).toEqual([stored(2026, 1, 1, 5), stored(2026, 0, 2, 5)]);
   });
   it("know units of times by their size", () => {
     expect(["1700000000", "1700000000000", "1700000000000000", "1700000000000000000", "2026-01-01"].map(precisionOf)).toEqual(["s", "ms", "us", "ns", "date"]);

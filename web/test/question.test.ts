@@ -44,6 +44,7 @@ describe("a form in InfluxQL", () => {
   const of = async (text: string) => influxqlOf(formOf(text)!, await halvesOf(formOf(text)!.metric, fieldsOf));
   it("names the measurement and the field that the store has", async () => {
     expect(await of("sum:cpu.user")).toContain('SELECT mean("user") FROM "cpu" WHERE time >= $start AND time < $end GROUP BY');
+    expect(await of("sum:rate{dropcounter}:cpu.user")).toContain('SELECT non_negative_derivative(mean("user"), 1s) FROM "cpu"');
     expect(await of("sum:net.bytes")).toContain('SELECT mean(*) FROM "net.bytes" WHERE');
   });
   it("keeps the labels that are wanted", async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { rates } from "../src/parts/overview";
-import { type Report, compared, numberOf, reportOf } from "../src/report";
+import { type Report, compared, numberOf, reportOf, percentiles } from "../src/report";
 
 const report = (rows: string[][], name = "rates"): Report => ({
   schema_version: 2, tool_version: "1", title: "t", command: "c", machine: [], right: true,
@@ -30,5 +30,20 @@ describe("rates of a day", () => {
     const moment = (at_ms: number, rejected: number) => ({ at_ms, rejected, samples: {}, disk_bytes: 0, series: 0, memory_bytes: 0 });
     const found = rates([moment(0, 0), moment(60_000, 60), moment(120_000, 6), moment(180_000, 6)], ({ rejected }) => rejected);
     expect(found).toEqual({ times: [60_000, 120_000, 180_000], values: [1, null, 0] });
+  });
+});
+
+describe("percentiles of a table", () => {
+  const row = (cells: string[], why: string | null = null) => ({ cells, source: null, void: why });
+  it("are lines, one for each row with a verdict", () => {
+    const table = { name: "Latency", keys: 1, columns: ["server", "rate", "p50 ms", "p99 ms", "p99.9 ms"], rows: [row(["a", "9", "1", "2.5", "1,000"]), row(["b", "9", "1", "2", "3"], "client-limited"), row(["c", "9", "–", "4", "5"])] };
+    expect(percentiles(table)).toMatchObject({
+      y: "ms", shape: "Lines",
+      lines: [{ name: "a", points: [[0, 1], [1, 2.5], [2, 1000]], labels: ["p50", "p99", "p99.9"] }, { name: "c", points: [[1, 4], [2, 5]] }],
+    });
+  });
+  it("are none where a table tells fewer than two", () => {
+    expect(percentiles({ name: "x", keys: 1, columns: ["server", "p99"], rows: [row(["a", "1"])] })).toBe(null);
+    expect(percentiles({ name: "x", keys: 3, columns: ["p50", "p99", "n"], rows: [row(["1", "2", "3"])] })).toBe(null);
   });
 });

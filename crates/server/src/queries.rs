@@ -85,8 +85,7 @@ pub(crate) struct Listed {
     pub(crate) is_killed: bool,
 }
 
-/// What a question cost so far, however often it was asked. Those that were over before they could
-/// be listed are not counted.
+/// What a question cost so far, however often it was asked.
 #[derive(Clone, Debug)]
 pub(crate) struct Cost {
     who: Arc<Principal>,
@@ -230,8 +229,23 @@ impl Queries {
     fn leave(&self, id: u64) {
         let left = self.running.lock().remove(&id);
         let Some(Running { who, title, began, meter }) = left else { return };
-        let Title { text, database, is_change } = title;
-        let took = began.elapsed();
+        self.count(
+            who,
+            title,
+            began.elapsed(),
+            (meter.samples_of_all(), meter.memory_peak_bytes()),
+        );
+    }
+
+    /// Remembers what a query cost: how long it took, how many samples it read, and the most memory
+    /// that it held.
+    pub(crate) fn count(
+        &self,
+        who: Arc<Principal>,
+        Title { text, database, is_change }: Title,
+        took: Duration,
+        (samples, memory_peak_bytes): (u64, u64),
+    ) {
         let cost = Cost {
             who,
             text,
@@ -240,8 +254,8 @@ impl Queries {
             count: 1,
             took,
             took_max: took,
-            samples: meter.samples_of_all(),
-            memory_peak_bytes: meter.memory_peak_bytes(),
+            samples,
+            memory_peak_bytes,
             ended_ms: now_ns() / NANOS_PER_MILLI,
         };
         let mut costs = self.costs.lock();

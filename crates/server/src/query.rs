@@ -125,6 +125,8 @@ pub(crate) struct Work<'a> {
     out: Out,
     /// Its place in the list of queries that run.
     entry: Option<Entry>,
+    /// What a brief one was, one after the other, and since when.
+    titles: Vec<(Title, Instant)>,
     status: StatusCode,
 }
 
@@ -278,9 +280,11 @@ impl Work<'_> {
     }
 
     /// From now on the query is listed as this, as another one. What is over before anybody could
-    /// look at it is not listed.
+    /// look at it is not listed, but what it cost is remembered.
     pub(crate) fn list_as(&mut self, title: impl FnOnce() -> Title) {
-        if !self.is_brief() {
+        if self.is_brief() {
+            self.titles.push((title(), Instant::now()));
+        } else {
             let (queries, meter) = (&self.shared.queries, self.meter.clone());
             self.entry = Some(queries.enter(self.who.clone(), title(), meter));
         }
@@ -478,7 +482,8 @@ fn perform(
     let snapshot = store.snapshot(&job.who);
     let meter = Meter::new(limits, cancel);
     let (who, status) = (job.who.clone(), StatusCode::OK);
-    let mut work = Work { snapshot: &snapshot, shared, who, meter, out, entry: None, status };
+    let (entry, titles) = (None, Vec::new());
+    let mut work = Work { snapshot: &snapshot, shared, who, meter, out, entry, titles, status };
     if let Some(title) = job.title.take() {
         work.list_as(|| title);
     }

@@ -185,6 +185,8 @@ function SheetForm({ sheet, measurement, lines, onSheet, onDecimal, onMeasuremen
   const setRole = (at: number, role: Role) => onSheet(role === "time"
     ? timedBy(sheet, at, lines)
     : { ...sheet, columns: sheet.columns.map((column, index): Column => (index === at ? { ...column, role } : column)) });
+  const timeAt = sheet.columns.findIndex(({ role }) => role === "time");
+  const isSlashed = rows.some((row) => row[timeAt]?.includes("/"));
   const isTimed = sheet.columns.some(({ role }) => role === "time");
   return (
     <>
@@ -200,7 +202,14 @@ function SheetForm({ sheet, measurement, lines, onSheet, onDecimal, onMeasuremen
             <select value={sheet.precision} onChange={(event) => onSheet({ ...sheet, precision: event.currentTarget.value as Sheet["precision"] })}>
               <option value="date">dates</option><option value="s">seconds</option><option value="ms">milliseconds</option><option value="us">microseconds</option><option value="ns">nanoseconds</option>
             </select>
-            {sheet.precision === "date" && <span class="note">&nbsp;as 2026-11-28 13:30:00, 28.11.2026 13:30, or with a zone</span>}
+            {sheet.precision === "date" && <span class="note">&nbsp;as 2026-11-28 13:30:00, 28.11.2026 13:30, 28/11/2026, or with a zone</span>}
+          </label>
+        )}
+        {isTimed && sheet.precision === "date" && isSlashed && (
+          <label class="check">With slashes, first stands the&nbsp;
+            <select value={sheet.slashed} onChange={(event) => onSheet({ ...sheet, slashed: event.currentTarget.value as Sheet["slashed"] })}>
+              <option value="day">day, 28/11/2026</option><option value="month">month, 11/28/2026</option>
+            </select>
           </label>
         )}
       </div>
@@ -227,7 +236,7 @@ const CUT = { cancelled: "Cancelled", broken: "Stopped before the end of the fil
 /** What is said of lines of Influx that were made of cells. */
 const OF_CELLS: [RegExp, string][] = [
   [/invalid boolean/, "is no number; the column may be a label, or have another mark before its decimals"],
-  [/bad timestamp/, "is no time as it was chosen above"],
+  [/bad timestamp/, "is no time as it was chosen above: dates are 2026-11-28 13:30:00, 28.11.2026 13:30 or 28/11/2026 13:30, and numbers have the unit that is chosen"],
 ];
 
 const saidOfCell = (message: string) => OF_CELLS.find(([pattern]) => pattern.test(message))?.[1] ?? message;

@@ -5,7 +5,7 @@ import { type Facts, type Help, cardinality, catalogue, facts, query } from "../
 import { answered } from "../asking";
 import { database } from "../database";
 import { useAsked, useHidesOwn } from "../hooks";
-import { HideOwn, WITHOUT_OWN } from "../parts/own";
+import { HideOwn, WITHOUT_OWN, isOwn } from "../parts/own";
 import { Chart } from "../parts/chart";
 import { Delete } from "../parts/delete";
 import { Labelled } from "../parts/labelled";
@@ -74,16 +74,22 @@ async function growth(signal: AbortSignal) {
 
 const signed = (count: number) => (count > 0 ? `+${format(count)}` : count < 0 ? `−${format(-count)}` : "±0");
 
+/** Metrics, labels and pairs that are listed, and how many are asked for where this server's own are left out. */
+const LISTED = 20;
+const ASKED_WITH_OWN = 400;
+
 /** Without a metric: what most series are due to. */
 function Largest() {
-  const asked = useAsked("largest", (signal) => cardinality({ limit: 20 }, signal));
+  const [hidesOwn] = useHidesOwn();
+  const asked = useAsked(`largest ${hidesOwn}`, (signal) => cardinality({ limit: hidesOwn ? ASKED_WITH_OWN : LISTED }, signal));
   const found = asked.answer;
+  const listed = (found?.metrics ?? []).filter(({ name }) => !hidesOwn || !isOwn(name)).slice(0, LISTED);
   const [isWanted, setIsWanted] = useState(false);
   const isDear = found !== null && found.series > COUNTED_MAX;
   const mayGrow = found !== null && (!isDear || isWanted);
   const grown = useAsked(`growth ${mayGrow}`, (signal) => (mayGrow ? growth(signal) : Promise.resolve(null)));
   const grew = grown.answer;
-  const most = found?.metrics[0]?.series ?? 1;
+  const most = listed[0]?.series ?? 1;
   const widest = found?.labels[0]?.values ?? 1;
   return (
     <div class="details">
@@ -98,7 +104,7 @@ function Largest() {
             </p>
             {grown.error && <Failed error={grown.error} again={grown.again} />}
             <ul class="ranks">
-              {found.metrics.map(({ name, series }) => (
+              {listed.map(({ name, series }) => (
                 <li key={name}><a href={metricAddress(name)}>{name}</a><span>{Boolean(grew?.of.get(name)) && <small title="How many more series report since yesterday than the day before">{signed(grew!.of.get(name)!)} a day</small>} {format(series)}</span><progress value={series} max={most} aria-hidden="true" /></li>
               ))}
             </ul>
@@ -107,7 +113,7 @@ function Largest() {
             <h2>Pairs with most series</h2>
             <p class="note">a label with one of its values</p>
             <ul class="ranks">
-              {found.pairs.map(({ name, value, series }) => (
+              {found.pairs.slice(0, LISTED).map(({ name, value, series }) => (
                 <li key={`${name}\0${value}`}><a href={labelAddress(name, value)}>{name}={value}</a><span>{format(series)}</span><progress value={series} max={found.pairs[0]?.series ?? 1} aria-hidden="true" /></li>
               ))}
             </ul>
@@ -116,7 +122,7 @@ function Largest() {
             <h2>Labels with most values</h2>
             <p class="note">{found.labels_total} labels in all</p>
             <ul class="ranks">
-              {found.labels.map(({ name, values }) => (
+              {found.labels.slice(0, LISTED).map(({ name, values }) => (
                 <li key={name}><a href={labelAddress(name)}>{name}</a><span>{format(values)}</span><progress value={values} max={widest} aria-hidden="true" /></li>
               ))}
             </ul>

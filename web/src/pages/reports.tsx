@@ -4,7 +4,7 @@
 import { useRef, useState } from "preact/hooks";
 import { Empty, Failed } from "../parts/small";
 import { COLORS } from "../parts/chart";
-import { type Plot, type Report, type ReportTable, compared, reportOf } from "../report";
+import { type Plot, type Report, type ReportTable, compared, percentiles, reportOf } from "../report";
 import { format, tickSteps } from "../units";
 
 export function Reports() {
@@ -83,9 +83,12 @@ function Whole({ report }: { report: Report }) {
 
 function TableView({ table }: { table: ReportTable }) {
   const hasReasons = table.rows.some((row) => row.void || row.source);
+  const plot = percentiles(table);
   return (
+    <>
+    <h3 class="title">{table.name}</h3>
+    {plot && <div class="plots"><PlotView plot={plot} /></div>}
     <div class="scroll tall" tabIndex={0} role="region" aria-label={table.name}>
-      <h3 class="title">{table.name}</h3>
       <table>
         <thead><tr>{table.columns.map((column, at) => <th key={at} scope="col" class={at >= table.keys ? "number" : ""}>{column}</th>)}{hasReasons && <th scope="col">note</th>}</tr></thead>
         <tbody>
@@ -98,6 +101,7 @@ function TableView({ table }: { table: ReportTable }) {
         </tbody>
       </table>
     </div>
+    </>
   );
 }
 
@@ -179,7 +183,8 @@ function PlotView({ plot }: { plot: Plot }) {
           <g key={tick}><path class="grid" d={`M${LEFT} ${y(tick)}H${WIDE}`} /><text x={LEFT - 6} y={y(tick) + 4} text-anchor="end">{format(tick)}</text></g>
         ))}
         {isBars && labels.map((label, at) => <text key={at} x={x(at)} y={HIGH - BOTTOM + 16} text-anchor="middle">{label.length > 14 ? `${label.slice(0, 13)}…` : label}</text>)}
-        {!isBars && [low, (low + high) / 2, high].map((at, index) => <text key={index} x={x(at)} y={HIGH - BOTTOM + 16} text-anchor={index === 2 ? "end" : index ? "middle" : "start"}>{format(at)}</text>)}
+        {!isBars && labels.map((label, at) => <text key={label} x={x(at)} y={HIGH - BOTTOM + 16} text-anchor={at === labels.length - 1 ? "end" : at ? "middle" : "start"}>{label}</text>)}
+        {!isBars && !labels.length && [low, (low + high) / 2, high].map((at, index) => <text key={index} x={x(at)} y={HIGH - BOTTOM + 16} text-anchor={index === 2 ? "end" : index ? "middle" : "start"}>{format(at)}</text>)}
         {plot.lines.map((line, at) => (isBars
           ? line.points.map(([px, py], index) => <rect key={`${at} ${index}`} class={`mark c${at % COLORS}`} x={x(px) + (at - plot.lines.length / 2) * bar} y={y(py)} width={bar - 1} height={Math.max(0, HIGH - BOTTOM - y(py))} />)
           : <polyline key={at} class={`line-mark c${at % COLORS}`} points={line.points.map(([px, py]) => `${x(px)},${y(py)}`).join(" ")} />))}

@@ -4,6 +4,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { type Panel, type Saved, forgetSaved, keepSaved } from "../api";
 import { database } from "../database";
+import { isCounterName } from "../series";
 import { exploring, read, write } from "../state";
 import { instant } from "../time";
 import { paramsOf, textsOf } from "./saves";
@@ -29,7 +30,7 @@ function ranged(panel: Panel, start: string, end: string): Panel {
 }
 
 /** A panel that shows a metric. */
-export const panelOf = (metric: string): Panel => ({ title: metric.slice(0, TITLE_CHARS_MAX), address: exploring(metric) });
+export const panelOf = (metric: string): Panel => ({ title: metric.slice(0, TITLE_CHARS_MAX), address: exploring(metric, isCounterName(metric)) });
 
 const isTime = (text: string) => instant(text, Date.now(), "local") !== null;
 

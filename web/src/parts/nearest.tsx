@@ -26,9 +26,12 @@ export function Nearest({ question, error, database, onChoose }: Props & { error
   const unknown = unknownName(error);
   const instead = form && unknown ? insteadOf(form, unknown) : null;
   const asked = useAsked(`${database} ${question.text} ${error.message}`, async (signal) => (
-    instead ? (await catalogue(instead.of, { db: database, limit: NEAREST_MAX, ...instead.about }, signal)).names : []
+    instead ? (await catalogue(instead.of, { db: database, limit: LOOKED_AT, ...instead.about }, signal)).names : []
   ));
-  const names = (asked.answer ?? []).filter((name) => instead?.isPossible(name));
+  const possible = (asked.answer ?? []).filter((name) => instead?.isPossible(name));
+  // Those that are near come first, and where none is, any that there are.
+  const near = unknown ? nearest(unknown.name, possible, NEAREST_MAX) : [];
+  const names = near.length ? near : possible.slice(0, NEAREST_MAX);
   if (!instead || !names.length) return null;
   return (
     <p class="bar nearest">

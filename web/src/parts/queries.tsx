@@ -62,13 +62,19 @@ const millis = (ms: number) => format(ms / 1000, "seconds");
 
 const ORDERS: [keyof Cost, string][] = [["took_ms", "total time"], ["took_max_ms", "slowest"], ["count", "most often"], ["samples_read", "samples"], ["memory_peak_bytes", "memory"]];
 
+/** What this page asks by itself: it is named by what is looked at, and is no text of a language. */
+const OF_PAGE = /^(cardinality|annotations|(series|catalogue|metric)( |$)|retention of )/;
+
 function Costs({ asked }: { asked: { answer: { costs: Cost[] } | null; error: Error | null; isLoading: boolean; again: () => void } }) {
   const [order, setOrder] = useState<keyof Cost>("took_ms");
-  const rows = [...(asked.answer?.costs ?? [])].sort((a, b) => Number(b[order]) - Number(a[order]));
+  const [hasOwn, setHasOwn] = useState(false);
+  const all = asked.answer?.costs ?? [];
+  const rows = all.filter(({ text }) => hasOwn || !OF_PAGE.test(text)).sort((a, b) => Number(b[order]) - Number(a[order]));
   return (
     <section class="card">
       <div class="head">
-        <h2>Slow and heavy questions</h2>
+        <h2>Slow, frequent and heavy questions</h2>
+        <label class="check note"><input type="checkbox" checked={hasOwn} onChange={(event) => setHasOwn(event.currentTarget.checked)} />also what this page asks for itself</label>
         <label class="check">by&nbsp;
           <select value={order} onChange={(event) => setOrder(event.currentTarget.value as keyof Cost)}>
             {ORDERS.map(([name, title]) => <option key={name} value={name}>{title}</option>)}
@@ -77,9 +83,9 @@ function Costs({ asked }: { asked: { answer: { costs: Cost[] } | null; error: Er
       </div>
       {asked.error && <Failed error={asked.error} again={asked.again} />}
       {!asked.answer && asked.isLoading && <Loading what="Asking the server…" />}
-      {asked.answer && !rows.length && <p class="note">None since the start: what is over within milliseconds is not counted.</p>}
+      {asked.answer && !rows.length && <p class="note">None since the start.</p>}
       {rows.length > 0 && (
-        <div class="scroll tall" tabIndex={0} role="region" aria-label="Slow and heavy questions">
+        <div class="scroll tall" tabIndex={0} role="region" aria-label="Slow, frequent and heavy questions">
           <table>
             <thead>
               <tr>

@@ -3,8 +3,9 @@
 import { useRef, useState } from "preact/hooks";
 import { halvesOf, promqlName, storedFields } from "../metric";
 import {
-  AGGREGATORS, FOLDS, type Filter, type Form, type Language, type Question, emptyForm, formOf, influxqlOf, promqlOf, textOf,
+  AGGREGATORS, FOLDS, type Filter, type Form, type Language, type Question, TO_FILL_IN, emptyForm, formOf, influxqlOf, promqlOf, textOf,
 } from "../question";
+import { isCounterName } from "../series";
 import { Suggest, named } from "./suggest";
 import { Text } from "./text";
 
@@ -36,7 +37,7 @@ export function Row({ question, database, index, canRemove, onChange, onRemove, 
   };
   const translated = async (language: Language): Promise<string> => {
     if (language === "opentsdb") return textOf(emptyForm());
-    if (!form?.metric) return language === "influxql" ? "SELECT mean(*) FROM \"…\" WHERE time >= $start AND time < $end GROUP BY time($step)" : "";
+    if (!form?.metric) return language === "influxql" ? `SELECT mean(*) FROM "${TO_FILL_IN}" WHERE time >= $start AND time < $end GROUP BY time($step)` : "";
     const halves = await halvesOf(form.metric, storedFields(database));
     return language === "influxql" ? influxqlOf(form, halves) : promqlOf(form, promqlName(halves));
   };
@@ -87,7 +88,7 @@ function FormFields({ form, database, onChange }: { form: Form; database: string
     <div class="form">
       <Suggest
         className="metric" label="Metric" placeholder="Metric, by any part of its name" value={form.metric}
-        suggest={named("metrics", { db: database })} onChange={(metric) => set({ metric, filters: metric === form.metric ? form.filters : [] })}
+        suggest={named("metrics", { db: database })} onChange={(metric) => set(metric === form.metric ? {} : { metric, filters: [], rate: isCounterName(metric) ? "counter" : form.rate === "counter" && isCounterName(form.metric) ? "" : form.rate })}
       />
       <label>series
         <select value={form.aggregator} onChange={(event) => set({ aggregator: event.currentTarget.value })}>

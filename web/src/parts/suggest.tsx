@@ -79,7 +79,11 @@ export function Suggest({ value, label, placeholder, className, isFirst = false,
       const move = event.key === "ArrowDown" ? 1 : -1;
       setAt(names.length ? (at + move + names.length) % names.length : -1);
     } else if (event.key === "Enter" && !event.ctrlKey && !event.metaKey) {
-      const name = isOpen ? names[at] ?? typed : typed;
+      // What is typed in part means the first of the names that hold it.
+      const said = typed.trim();
+      const isWhole = !said || /[*|]/.test(said) || names.includes(said);
+      const first = isWhole ? undefined : names.find((name) => name.toLowerCase().includes(said.toLowerCase()));
+      const name = isOpen ? names[at] ?? first ?? typed : typed;
       // A form around it is sent by the next one.
       if (name !== value) event.preventDefault();
       choose(name);

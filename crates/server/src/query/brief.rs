@@ -124,13 +124,28 @@ fn within(shared: &Shared, job: &mut Job, limits: Limits) -> Result<Done, GivenU
     let cancel = Cancel::default();
     let out = Out::within(&shared.config, None, None, cancel.clone(), deadline);
     let (who, meter, status) = (job.who.clone(), Meter::new(limits, cancel), StatusCode::OK);
-    let mut work = Work { snapshot: &snapshot, shared, who, meter, out, entry: None, status };
+    let titles = job.title.clone().map(|title| (title, began)).into_iter().collect();
+    let mut work =
+        Work { snapshot: &snapshot, shared, who, meter, out, entry: None, titles, status };
     let ran = Pattern::weighed(|| (job.run)(&mut work));
     if work.meter.met().next().is_some() || work.out.has_sent {
         return Err(GivenUp::Dear);
     }
     let ran = ran.map_err(|_| GivenUp::Failed)?;
     work.out.check_size().map_err(|_| GivenUp::Failed)?;
+    let took = began.elapsed();
+    remember(shared, &work, began + took);
     let whole = (work.status, work.out.bytes);
-    Ok(Done { whole, samples: ran.samples_scanned, took: began.elapsed() })
+    Ok(Done { whole, samples: ran.samples_scanned, took })
+}
+
+/// Remembers what the statements of a query cost. What several read and held is told of the last.
+fn remember(shared: &Shared, work: &Work<'_>, ended: Instant) {
+    let mut ended = ended;
+    let mut held = (work.meter.samples_of_all(), work.meter.memory_peak_bytes());
+    for (title, began) in work.titles.iter().rev() {
+        let took = ended.saturating_duration_since(*began);
+        shared.queries.count(work.who.clone(), title.clone(), took, std::mem::take(&mut held));
+        ended = *began;
+    }
 }

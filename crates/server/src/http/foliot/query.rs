@@ -11,18 +11,19 @@ use super::tables::Tables;
 use super::{bad, place, refuse, refuse_at, refuse_failure};
 use crate::http::influx::{changes, may_ask, plan_for, tell};
 use crate::http::opentsdb::Scope;
+use crate::http::reply::Content;
 use crate::http::{Call, Reply, accepts_gzip, body, named_database, reply};
 use crate::metrics::now_ns;
 use crate::query::{self, Failure, Job, Reading, Stopped, Title, Work};
 use crate::shared::Shared;
 use foliot_access::{Need, Principal};
-use foliot_engine::Caller;
+use foliot_engine::{Caller, Reads};
 use foliot_exec::Ran;
 use foliot_model::{NANOS_PER_MILLI, NamespaceId};
 use foliot_proto_influx::influxql::{Parameter, Parameters, Select, Statement, parse};
 use foliot_proto_opentsdb::{HttpRequest, Request};
 use hyper::StatusCode;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -64,7 +65,11 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
             }
             Language::PromQl => Question::PromQl(Box::new(asked.promql(namespace)?)),
         })
-    })?;
+    });
+    if asked.checks {
+        return checked(question, asked.unit);
+    }
+    let question = question?;
     // Addresses are what operators see.
     let names_makers = asked.names_makers && who.may(Need::Operate);
     let form = Form { unit: asked.unit, explains: asked.explains, names_makers };
@@ -130,6 +135,27 @@ struct Form {
     unit: Unit,
     explains: bool,
     names_makers: bool,
+}
+
+/// The answer about a question that was only read: nothing, and what is wrong with its text.
+fn checked(question: Result<Question, Reply>, unit: Unit) -> Result<Reply, Reply> {
+    let wrong: Value = match question {
+        Ok(_) => Value::Null,
+        Err(Reply { status: StatusCode::BAD_REQUEST, content: Content::Full(body), .. }) => {
+            let body: Value = serde_json::from_slice(&body).unwrap_or_default();
+            body.get("error").cloned().unwrap_or_default()
+        }
+        Err(other) => return Err(other),
+    };
+    let mut out = Vec::new();
+    let (ran, reads) = (&Ran::default(), Reads::default());
+    let told = Told { ran, reads, took_ms: 0.0, notes: &[], tables: None, tree: None };
+    Encoder::new(unit, None, u64::MAX).finish(&told, &mut out);
+    let mut answer: Map<String, Value> = serde_json::from_slice(&out).unwrap_or_default();
+    if !wrong.is_null() {
+        answer.insert("wrong".to_owned(), wrong);
+    }
+    Ok(Reply::json(StatusCode::OK, Value::Object(answer).to_string()))
 }
 
 fn run(
@@ -205,11 +231,15 @@ struct Asked {
     explains: bool,
     /// Whether the answer tells who made the series.
     names_makers: bool,
+    /// Whether the question is only read, and not asked.
+    checks: bool,
 }
 
 /// What a question may say.
-const MEMBERS: [&str; 9] =
-    ["language", "text", "query", "start_ms", "end_ms", "step_ms", "unit", "explain", "makers"];
+const MEMBERS: [&str; 10] = [
+    "language", "text", "query", "start_ms", "end_ms", "step_ms", "unit", "explain", "makers",
+    "check",
+];
 
 impl Asked {
     fn parse(body: &[u8]) -> Result<Self, Reply> {
@@ -258,13 +288,24 @@ impl Asked {
             Some(Value::Bool(wish)) => Ok(*wish),
             Some(_) => Err(bad(&format!("{name}: must be true or false"))),
         };
-        let (explains, names_makers) = (wish("explain")?, wish("makers")?);
+        let (explains, names_makers, checks) = (wish("explain")?, wish("makers")?, wish("check")?);
         let text = text_of("text")?;
         let parts = body.get("query").filter(|parts| !parts.is_null()).cloned();
         if text.is_some() == parts.is_some() {
             return Err(bad("text: give the question as text, or by its parts in query"));
         }
-        Ok(Self { language, text, parts, start_ms, end_ms, step_ms, unit, explains, names_makers })
+        Ok(Self {
+            language,
+            text,
+            parts,
+            start_ms,
+            end_ms,
+            step_ms,
+            unit,
+            explains,
+            names_makers,
+            checks,
+        })
     }
 
     /// What the question is listed as while it runs.
