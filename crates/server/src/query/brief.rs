@@ -10,9 +10,10 @@
 //! dear is remembered by their shapes: these are not tried.
 
 use super::lanes::Place;
-use super::{Job, Out, Work};
+use super::{Job, Out, Title, Work};
 use crate::metrics::Counter;
 use crate::shared::Shared;
+use foliot_access::Principal;
 use foliot_engine::without_files;
 use foliot_exec::{Cancel, Limits, Meter};
 use foliot_model::Pattern;
@@ -94,6 +95,28 @@ struct Done {
     whole: Whole,
     samples: u64,
     took: Duration,
+    costs: Costs,
+}
+
+/// What the statements of a query were, and what they cost.
+struct Costs {
+    who: Arc<Principal>,
+    titles: Vec<(Title, Instant)>,
+    ended: Instant,
+    /// Samples that were read, and the most bytes that were held.
+    held: (u64, u64),
+}
+
+impl Costs {
+    /// Remembers them. What several read and held is told of the last.
+    fn remember(self, shared: &Shared) {
+        let Self { who, titles, mut ended, mut held } = self;
+        for (title, began) in titles.into_iter().rev() {
+            let took = ended.saturating_duration_since(began);
+            shared.queries.count(who.clone(), title, took, std::mem::take(&mut held));
+            ended = began;
+        }
+    }
 }
 
 impl Done {
@@ -103,6 +126,7 @@ impl Done {
         shared.metrics.queries.add(1);
         shared.metrics.query_samples.add(self.samples);
         shared.metrics.query_nanos.add(self.took.as_nanos() as u64);
+        self.costs.remember(shared);
         self.whole
     }
 }
@@ -134,18 +158,8 @@ fn within(shared: &Shared, job: &mut Job, limits: Limits) -> Result<Done, GivenU
     let ran = ran.map_err(|_| GivenUp::Failed)?;
     work.out.check_size().map_err(|_| GivenUp::Failed)?;
     let took = began.elapsed();
-    remember(shared, &work, began + took);
+    let held = (work.meter.samples_of_all(), work.meter.memory_peak_bytes());
+    let costs = Costs { who: work.who, titles: work.titles, ended: began + took, held };
     let whole = (work.status, work.out.bytes);
-    Ok(Done { whole, samples: ran.samples_scanned, took })
-}
-
-/// Remembers what the statements of a query cost. What several read and held is told of the last.
-fn remember(shared: &Shared, work: &Work<'_>, ended: Instant) {
-    let mut ended = ended;
-    let mut held = (work.meter.samples_of_all(), work.meter.memory_peak_bytes());
-    for (title, began) in work.titles.iter().rev() {
-        let took = ended.saturating_duration_since(*began);
-        shared.queries.count(work.who.clone(), title.clone(), took, std::mem::take(&mut held));
-        ended = *began;
-    }
+    Ok(Done { whole, samples: ran.samples_scanned, took, costs })
 }
