@@ -13,6 +13,10 @@ export interface Plot {
   x: string;
   y: string;
   shape: "Lines" | "Bars";
+  /** What stands at some places of the lower axis, in place of numbers. */
+  x_names?: [number, string][];
+  /** Whether each step of the left axis is a multiple of the one before. */
+  multiplies?: boolean;
   lines: { name: string; points: [number, number][]; labels: string[] }[];
 }
 
@@ -94,25 +98,14 @@ export function compared(before: Report, after: Report): Compared[] {
   });
 }
 
-/** Rows of a table that a picture has room for. */
-const DRAWN_MAX = 8;
-
-/** The percentiles that a table tells, as lines: one for each row, from the middle to the slowest. Nothing where it tells fewer than two. */
-export function percentiles(table: ReportTable): Plot | null {
-  const columns = table.columns.flatMap((column, at) => {
-    const found = /^p(\d+(?:\.\d+)?)\b/.exec(column);
-    return found && at >= table.keys ? [{ at, label: `p${found[1]}`, unit: column.slice(found[0].length).trim() }] : [];
+/** Pictures of latency by percentile that both reports have, with the lines of both. */
+export function comparedPercentiles(before: Report, after: Report): Plot[] {
+  const plots = (report: Report) => report.sections.flatMap((section) => section.plots).filter(({ x_names }) => x_names?.length);
+  const others = new Map(plots(after).map((plot) => [plot.title, plot]));
+  return plots(before).flatMap((plot): Plot[] => {
+    const other = others.get(plot.title);
+    if (!other) return [];
+    const of = (lines: Plot["lines"], which: string) => lines.filter(({ points }) => points.length).map((line) => ({ ...line, name: `${line.name}, ${which}` }));
+    return [{ ...plot, lines: [...of(plot.lines, "before"), ...of(other.lines, "after")] }];
   });
-  if (columns.length < 2) return null;
-  const lines = table.rows.filter((row) => !row.void).slice(0, DRAWN_MAX).map((row) => ({
-    name: row.cells.slice(0, table.keys).join(", "),
-    points: columns.flatMap(({ at }, index): [number, number][] => {
-      const value = numberOf(row.cells[at] ?? "");
-      return value === null ? [] : [[index, value]];
-    }),
-    labels: columns.map(({ label }) => label),
-  })).filter(({ points }) => points.length > 1);
-  if (!lines.length) return null;
-  const left = table.rows.length - lines.length;
-  return { title: `${table.name}, by percentile`, x: left ? `of the first ${lines.length} rows` : "", y: columns[0]!.unit, shape: "Lines", lines };
 }

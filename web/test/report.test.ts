@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { rates } from "../src/parts/overview";
-import { type Report, compared, numberOf, reportOf, percentiles } from "../src/report";
+import { type Report, compared, numberOf, reportOf, comparedPercentiles } from "../src/report";
 
 const report = (rows: string[][], name = "rates"): Report => ({
   schema_version: 2, tool_version: "1", title: "t", command: "c", machine: [], right: true,
@@ -33,17 +33,15 @@ describe("rates of a day", () => {
   });
 });
 
-describe("percentiles of a table", () => {
-  const row = (cells: string[], why: string | null = null) => ({ cells, source: null, void: why });
-  it("are lines, one for each row with a verdict", () => {
-    const table = { name: "Latency", keys: 1, columns: ["server", "rate", "p50 ms", "p99 ms", "p99.9 ms"], rows: [row(["a", "9", "1", "2.5", "1,000"]), row(["b", "9", "1", "2", "3"], "client-limited"), row(["c", "9", "–", "4", "5"])] };
-    expect(percentiles(table)).toMatchObject({
-      y: "ms", shape: "Lines",
-      lines: [{ name: "a", points: [[0, 1], [1, 2.5], [2, 1000]], labels: ["p50", "p99", "p99.9"] }, { name: "c", points: [[1, 4], [2, 5]] }],
-    });
-  });
-  it("are none where a table tells fewer than two", () => {
-    expect(percentiles({ name: "x", keys: 1, columns: ["server", "p99"], rows: [row(["a", "1"])] })).toBe(null);
-    expect(percentiles({ name: "x", keys: 3, columns: ["p50", "p99", "n"], rows: [row(["1", "2", "3"])] })).toBe(null);
+describe("latency by percentile", () => {
+  const line = (name: string, points: [number, number][]) => ({ name, points, labels: [] });
+  const report = (title: string, lines: ReturnType<typeof line>[], x_names: [number, string][] = [[1, "p90"]]) => (
+    { sections: [{ heading: "", words: [], tables: [], plots: [{ title, x: "", y: "ms", shape: "Lines", x_names, lines }] }] } as unknown as Report
+  );
+  it("has the lines of both reports, where both have the picture", () => {
+    const [before, after] = [report("writes", [line("a", [[1, 2]]), line("none", [])]), report("writes", [line("a", [[1, 3]])])];
+    expect(comparedPercentiles(before, after).map(({ lines }) => lines.map(({ name, points }) => [name, points]))).toEqual([[["a, before", [[1, 2]]], ["a, after", [[1, 3]]]]]);
+    expect(comparedPercentiles(before, report("reads", []))).toEqual([]);
+    expect(comparedPercentiles(report("writes", [line("a", [[1, 2]])], []), after)).toEqual([]);
   });
 });

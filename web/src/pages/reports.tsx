@@ -4,7 +4,7 @@
 import { useRef, useState } from "preact/hooks";
 import { Empty, Failed } from "../parts/small";
 import { COLORS } from "../parts/chart";
-import { type Plot, type Report, type ReportTable, compared, percentiles, reportOf } from "../report";
+import { type Plot, type Report, type ReportTable, compared, comparedPercentiles, reportOf } from "../report";
 import { format, tickSteps } from "../units";
 
 export function Reports() {
@@ -83,12 +83,9 @@ function Whole({ report }: { report: Report }) {
 
 function TableView({ table }: { table: ReportTable }) {
   const hasReasons = table.rows.some((row) => row.void || row.source);
-  const plot = percentiles(table);
   return (
-    <>
-    <h3 class="title">{table.name}</h3>
-    {plot && <div class="plots"><PlotView plot={plot} /></div>}
     <div class="scroll tall" tabIndex={0} role="region" aria-label={table.name}>
+      <h3 class="title">{table.name}</h3>
       <table>
         <thead><tr>{table.columns.map((column, at) => <th key={at} scope="col" class={at >= table.keys ? "number" : ""}>{column}</th>)}{hasReasons && <th scope="col">note</th>}</tr></thead>
         <tbody>
@@ -101,7 +98,6 @@ function TableView({ table }: { table: ReportTable }) {
         </tbody>
       </table>
     </div>
-    </>
   );
 }
 
@@ -110,10 +106,17 @@ const NOTED = 0.05;
 
 function Comparison({ before, after }: { before: Report; after: Report }) {
   const tables = compared(before, after);
+  const plots = comparedPercentiles(before, after);
   return (
     <>
       <div class="halves"><Head report={before} /><Head report={after} /></div>
       {!tables.length && <Empty title="They have no table in common"><p>Compare two runs of the same experiment.</p></Empty>}
+      {plots.length > 0 && (
+        <section class="card">
+          <h2>Latency by percentile</h2>
+          <div class="plots">{plots.map((plot) => <PlotView key={plot.title} plot={plot} />)}</div>
+        </section>
+      )}
       {tables.map((table, index) => (
         <section class="card" key={index}>
           <div class="head"><h2>{table.name}</h2><span class="note">{table.heading}{table.alone > 0 && `; ${table.alone} rows are in one of them only`}</span></div>
@@ -169,12 +172,17 @@ function PlotView({ plot }: { plot: Plot }) {
   const xs = points.map(([x]) => x);
   const [low, high] = [Math.min(...xs), Math.max(...xs)];
   const step = tickSteps("plain").find((size) => highest / size <= 5) ?? highest;
-  const top = Math.ceil(highest / step) * step;
+  const least = Math.min(...points.map(([, y]) => y).filter((y) => y > 0));
+  const isLogarithmic = Boolean(plot.multiplies) && !isBars && Number.isFinite(least);
+  const [bottom, top] = isLogarithmic ? [10 ** Math.floor(Math.log10(least)), 10 ** Math.ceil(Math.log10(highest))] : [0, Math.ceil(highest / step) * step];
   const slots = Math.max(1, labels.length || new Set(xs).size);
-  const y = (value: number) => HIGH - BOTTOM - (Math.max(0, value) / top) * (HIGH - BOTTOM - 12);
+  const share = (value: number) => (isLogarithmic ? Math.log(Math.max(bottom, value) / bottom) / Math.log(Math.max(10, top / bottom)) : Math.max(0, value) / top);
+  const y = (value: number) => HIGH - BOTTOM - share(value) * (HIGH - BOTTOM - 12);
   const x = (value: number) => LEFT + (isBars ? ((value + 0.5) / slots) * (WIDE - LEFT - 8) : ((value - low) / Math.max(1e-12, high - low)) * (WIDE - LEFT - 12));
   const bar = Math.min(34, ((WIDE - LEFT) / slots) * 0.8 / plot.lines.length);
-  const ticks = Array.from({ length: Math.round(top / step) + 1 }, (_, index) => index * step);
+  const decades = Math.round(Math.log10(top / Math.max(bottom, Number.MIN_VALUE)));
+  const ticks = isLogarithmic ? Array.from({ length: Math.max(1, decades) + 1 }, (_, index) => bottom * 10 ** index) : Array.from({ length: Math.round(top / step) + 1 }, (_, index) => index * step);
+  const names = (plot.x_names ?? []).filter(([at]) => at >= low && at <= high);
   return (
     <figure>
       <figcaption>{plot.title} <span class="note">{plot.y}</span></figcaption>
@@ -183,10 +191,10 @@ function PlotView({ plot }: { plot: Plot }) {
           <g key={tick}><path class="grid" d={`M${LEFT} ${y(tick)}H${WIDE}`} /><text x={LEFT - 6} y={y(tick) + 4} text-anchor="end">{format(tick)}</text></g>
         ))}
         {isBars && labels.map((label, at) => <text key={at} x={x(at)} y={HIGH - BOTTOM + 16} text-anchor="middle">{label.length > 14 ? `${label.slice(0, 13)}…` : label}</text>)}
-        {!isBars && labels.map((label, at) => <text key={label} x={x(at)} y={HIGH - BOTTOM + 16} text-anchor={at === labels.length - 1 ? "end" : at ? "middle" : "start"}>{label}</text>)}
-        {!isBars && !labels.length && [low, (low + high) / 2, high].map((at, index) => <text key={index} x={x(at)} y={HIGH - BOTTOM + 16} text-anchor={index === 2 ? "end" : index ? "middle" : "start"}>{format(at)}</text>)}
+        {names.map(([at, name]) => <text key={name} x={x(at)} y={HIGH - BOTTOM + 16} text-anchor={at === low ? "start" : at === high ? "end" : "middle"}>{name}</text>)}
+        {!isBars && !names.length && [low, (low + high) / 2, high].map((at, index) => <text key={index} x={x(at)} y={HIGH - BOTTOM + 16} text-anchor={index === 2 ? "end" : index ? "middle" : "start"}>{format(at)}</text>)}
         {plot.lines.map((line, at) => (isBars
-          ? line.points.map(([px, py], index) => <rect key={`${at} ${index}`} class={`mark c${at % COLORS}`} x={x(px) + (at - plot.lines.length / 2) * bar} y={y(py)} width={bar - 1} height={Math.max(0, HIGH - BOTTOM - y(py))} />)
+          ? line.points.map(([px, py], index) => <rect key={`${at} ${index}`} class={`bar-mark c${at % COLORS}`} x={x(px) + (at - plot.lines.length / 2) * bar} y={y(py)} width={bar - 1} height={Math.max(0, HIGH - BOTTOM - y(py))} />)
           : <polyline key={at} class={`line-mark c${at % COLORS}`} points={line.points.map(([px, py]) => `${x(px)},${y(py)}`).join(" ")} />))}
         <text x={(WIDE + LEFT) / 2} y={HIGH - 2} text-anchor="middle">{plot.x}</text>
       </svg>
