@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { listed } from "../src/parts/tip";
 
-const told = (...heights: number[]) => heights.map((y) => ({ title: `line ${y}`, value: String(y), color: "c0", y }));
+const told = (...heights: number[]) => heights.map((y) => ({ title: `line ${y}`, value: () => String(y), color: "c0", y }));
 
 describe("the box beside the crosshair", () => {
   it("tells lines from the top down, and which is nearest to the mouse", () => {

@@ -195,7 +195,7 @@ function options(props: Props, width: number, handlers: { current: Props }, unde
         under.tip?.show(timeText(time, zone), lines.flatMap((line, index) => {
           const [value, drawn] = [values[index], nearest(plot.data, index + 1, at)];
           if (line.isHidden || value === null || value === undefined || drawn === null) return [];
-          return [{ title: line.title, value: format(value, line.unit ?? handlers.current.unit), color: `c${index % COLORS}`, y: plot.valToPos(drawn, scaleOf(line, handlers.current)) }];
+          return [{ title: line.title, value: () => format(value, line.unit ?? handlers.current.unit), color: `c${index % COLORS}`, y: plot.valToPos(drawn, scaleOf(line, handlers.current)) }];
         }), plot.cursor);
       }],
     },

@@ -5,7 +5,8 @@ import type uPlot from "uplot";
 /** What a line has at the crosshair. */
 export interface Told {
   title: string;
-  value: string;
+  /** Spelt only where it is told: of a thousand lines eight are. */
+  value: () => string;
   /** The class of its colour. */
   color: string;
   /** How far below the top of the graph it is there, in pixels. */
@@ -61,7 +62,7 @@ export class Tip {
     const { told, nearest, left: more } = listed(all, top);
     const rows = told.map((one) => {
       const row = element("p", one === nearest && told.length > 1 ? "near" : "");
-      row.append(element("span", `dot ${one.color}`), element("span", "name", one.title), element("b", "", one.value));
+      row.append(element("span", `dot ${one.color}`), element("span", "name", one.title), element("b", "", one.value()));
       return row;
     });
     this.box.replaceChildren(element("p", "note", time), ...rows, ...(more ? [element("p", "note", `${more} more`)] : []));
