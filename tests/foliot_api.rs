@@ -639,6 +639,22 @@ fn a_query_that_runs_is_listed_and_ended() {
     let cost = cost.expect("what it cost is remembered");
     assert_eq!(cost["count"], 1);
     assert!(cost["memory_peak_bytes"].as_u64() >= listed["memory_bytes"].as_u64(), "{cost}");
+    assert_eq!(cost["by_itself"], false);
+    // What a page asks by itself is told apart, also where somebody asks the same.
+    let question = json!({"language": "promql", "text": "vector(7)"});
+    ask(&server, &question);
+    ask(&server, &json!({"language": "promql", "text": "vector(7)", "by_itself": true}));
+    get(&server, "cardinality");
+    let costs = get(&server, "queries/costs")["costs"].clone();
+    let of = |text: &str| -> Vec<(bool, u64)> {
+        let costs = costs.as_array().unwrap().iter().filter(|cost| cost["text"] == text);
+        let told = |cost: &Value| (cost["by_itself"] == true, cost["count"].as_u64().unwrap());
+        let mut told: Vec<_> = costs.map(told).collect();
+        told.sort_unstable();
+        told
+    };
+    assert_eq!(of("vector(7)"), [(false, 1), (true, 1)], "{costs}");
+    assert_eq!(of("cardinality"), [(true, 1)], "{costs}");
     post(&server, "queries/cancel", &json!({"id": listed["id"]}), 404);
     post(&server, "queries/cancel", &json!({}), 400);
     server.stop();

@@ -293,6 +293,7 @@ export interface Cost {
   text: string;
   database: string;
   owner: string;
+  by_itself: boolean;
   count: number;
   took_ms: number;
   took_max_ms: number;

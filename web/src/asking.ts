@@ -84,6 +84,13 @@ function finished(one: Series, from: number): Series {
   return { ...one, times: one.times.slice(0, end), values: one.values.slice(0, end), ...(one.kinds ? { kinds: one.kinds.slice(0, end) } : {}) };
 }
 
+/** The samples of a question as they are stored. */
+async function stored(database: string, body: Body, signal: AbortSignal): Promise<Answer> {
+  const answer = await query(database, body, signal);
+  await pause();
+  return { ...answer, series: await mapped(answer.series, toMillis, signal) };
+}
+
 /** The answer to a question; one about rates is asked again where a step that nobody chose is finer than its samples. */
 export async function answered(database: string, question: Question, body: Body, signal: AbortSignal, isChosen = false): Promise<Answer> {
   let answer = await query(database, body, signal);
@@ -95,7 +102,7 @@ export async function answered(database: string, question: Question, body: Body,
   // What is made of it follows in tasks of its own.
   await pause();
   const unfinished = unfinishedFrom(question, body.end_ms, Math.max(stepMs, body.step_ms));
-  return { ...answer, series: await mapped(answer.series, (one) => finished(toMillis(one), unfinished), signal) };
+  return { ...answer, series: await mapped(answer.series, (one) => finished(one, unfinished), signal) };
 }
 
 /** The step of a range: what was chosen, as far as its lines are not too long, or a round one that cuts it into so many. */
@@ -122,7 +129,10 @@ export async function askAll(explored: Explored, signal: AbortSignal, steps = ST
     if (!isAsked(question)) return { question, answer: null, error: null };
     try {
       const body = asBody(question, explored.view, wanted, stepMs);
-      return { question, answer: await answered(explored.database, question, body, signal, explored.step !== ""), error: null };
+      // Samples as they are stored are all there, and have no steps.
+      const isStored = explored.view === "samples";
+      const answer = await (isStored ? stored(explored.database, body, signal) : answered(explored.database, question, body, signal, explored.step !== ""));
+      return { question, answer, error: null };
     } catch (error) {
       // Where nobody answers it is not this question's fault.
       if (signal.aborted || (error instanceof Refusal && error.isSilence)) throw error;

@@ -13,12 +13,16 @@ function distance(a: string, b: string): number {
   return before[b.length]!;
 }
 
+/** Letters that a name has at most which is not looked for within others. */
+const HELD_MIN = 2;
+
 /** Those of all names that are nearest to one, nearest first; none that has more of it wrong than right. */
 export function nearest(name: string, all: string[], most: number): string[] {
   const low = name.toLowerCase();
   const ranked = all.map((other) => {
     const otherLow = other.toLowerCase();
-    const holds = low !== "" && (otherLow.includes(low) || (otherLow !== "" && low.includes(otherLow)));
+    // Two letters stand in too many names.
+    const holds = low.length > HELD_MIN && (otherLow.includes(low) || (otherLow !== "" && low.includes(otherLow)));
     return { other, apart: holds ? Math.abs(otherLow.length - low.length) / 4 : distance(low, otherLow), holds };
   });
   const near = ranked.filter(({ apart, holds }) => holds || apart <= Math.max(1, low.length / 3));

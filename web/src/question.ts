@@ -211,6 +211,8 @@ export interface Body {
   explain?: boolean;
   /** Whether the answer tells who made the series. */
   makers?: boolean;
+  /** Whether nobody asks it: it is for a panel of this page. */
+  by_itself?: boolean;
 }
 
 export const bodyOf = (question: Question, { start, end }: Span, stepMs: number): Body => ({

@@ -1,7 +1,8 @@
-import { describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import type { Answer } from "../src/api";
-import { type Outcome, drawn, isAsked, ratedStep, stepMsOf, unfinishedFrom } from "../src/asking";
+import { type Outcome, askAll, drawn, isAsked, ratedStep, stepMsOf, unfinishedFrom } from "../src/asking";
 import { about, bodyOf } from "../src/question";
+import { unexplored } from "../src/state";
 
 describe("the step of a rate", () => {
   const HOUR = 3_600_000;
@@ -70,5 +71,37 @@ describe("lines of several units", () => {
     expect(drawn([outcome("mem.bytes", "cpu.percent", "some.seconds")], 0)).toMatchObject({ unit: "plain" });
     const { lines, unit } = drawn([outcome("a.percent"), outcome("b.percent")], 0);
     expect([unit, lines.map((line) => line.unit)]).toEqual(["percent", [undefined, undefined]]);
+  });
+});
+
+describe("what is asked of the server", () => {
+  afterEach(() => vi.unstubAllGlobals());
+  const NOW = 1_700_000_000_000;
+  /** A server with a sample each half a minute until now. */
+  const serve = () => {
+    const bodies: Record<string, unknown>[] = [];
+    vi.stubGlobal("fetch", async (_: string, { body }: { body: string }) => {
+      const asked = JSON.parse(body) as { unit?: string };
+      bodies.push(asked);
+      const times = Array.from({ length: 120 }, (_, at) => NOW - (119 - at) * 30_000).map((time) => (asked.unit === "ns" ? `${time}000000` : time));
+      return new Response(JSON.stringify({ series: [{ name: "m", field: "value", labels: {}, varying: [], kind: "integer", times, values: times.map((_, at) => at) }], notes: [], figures: { series_read: 1, samples_read: 120 } }));
+    });
+    return bodies;
+  };
+  const explored = { ...unexplored(), range: { start: String(NOW - 3_600_000), end: String(NOW) }, questions: [about("m", true)] };
+  it("is all that is stored, where samples are looked at, whatever the form shows", async () => {
+    const bodies = serve();
+    const { outcomes } = await askAll({ ...explored, view: "samples" }, new AbortController().signal);
+    expect([bodies.length, bodies[0]?.["text"], outcomes[0]?.answer?.series[0]?.times.at(-1), outcomes[0]?.answer?.notes]).toEqual([1, "none:m", NOW, []]);
+  });
+  it("has wider steps for a rate whose samples lie far apart, and no window that is not over", async () => {
+    const bodies = serve();
+    const { outcomes } = await askAll(explored, new AbortController().signal);
+    expect(bodies.map((body) => body["step_ms"])).toEqual([10_000, 120_000]);
+    expect(outcomes[0]?.answer?.series[0]?.times.at(-1)).toBe(NOW - 120_000);
+    // A step that somebody chose stays.
+    const chosen = serve();
+    await askAll({ ...explored, step: "20s" }, new AbortController().signal);
+    expect(chosen.map((body) => body["step_ms"])).toEqual([20_000]);
   });
 });

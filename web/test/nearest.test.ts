@@ -8,5 +8,6 @@ describe("nearest names", () => {
     ["user", ["usage_user", "USER", "x"], ["USER", "usage_user"]],
     ["zzz", ["cpu", "mem"], []],
     ["", ["cpu"], []],
+    ["up", ["proc_group_cpu", "uptime", "ups"], ["ups"]],
   ])("of %s", (name, all, found) => expect(nearest(name, all, 3)).toEqual(found));
 });

@@ -93,6 +93,8 @@ pub(crate) struct Cost {
     pub(crate) database: String,
     /// Whether it changes what is stored.
     pub(crate) is_change: bool,
+    /// Whether a page asked it by itself.
+    pub(crate) by_itself: bool,
     /// How often it was asked.
     pub(crate) count: u64,
     /// How long that took together.
@@ -114,7 +116,8 @@ impl Cost {
     }
 
     fn is_same(&self, other: &Self) -> bool {
-        (&self.text, &self.database, self.owner()) == (&other.text, &other.database, other.owner())
+        (&self.text, &self.database, self.owner(), self.by_itself)
+            == (&other.text, &other.database, other.owner(), other.by_itself)
     }
 
     fn add(&mut self, other: &Self) {
@@ -242,7 +245,7 @@ impl Queries {
     pub(crate) fn count(
         &self,
         who: Arc<Principal>,
-        Title { text, database, is_change }: Title,
+        Title { text, database, is_change, by_itself }: Title,
         took: Duration,
         (samples, memory_peak_bytes): (u64, u64),
     ) {
@@ -251,6 +254,7 @@ impl Queries {
             text,
             database,
             is_change,
+            by_itself,
             count: 1,
             took,
             took_max: took,

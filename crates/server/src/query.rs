@@ -96,13 +96,20 @@ pub(crate) struct Title {
     pub(crate) database: String,
     /// Whether it changes what is stored, so that it is no question.
     pub(crate) is_change: bool,
+    /// Whether nobody asked it: a page looks something up, or draws a panel of its own.
+    pub(crate) by_itself: bool,
 }
 
 impl Title {
     /// A question's text, cut to what a person reads, and the database that is asked.
     pub(crate) fn new(text: &str, database: impl Into<String>) -> Self {
         let (text, database) = (listed_text(text).to_owned(), database.into());
-        Self { text, database, is_change: false }
+        Self { text, database, is_change: false, by_itself: false }
+    }
+
+    /// What a page looks up by itself, and its database.
+    pub(crate) fn by_itself(text: &str, database: impl Into<String>) -> Self {
+        Self { by_itself: true, ..Self::new(text, database) }
     }
 }
 

@@ -147,7 +147,7 @@ function Arrived({ metric }: { metric: string }) {
   const question = about(metric);
   const asked = useAsked(metric, async (signal) => {
     const span = { start: Date.now() - KEPT_MS, end: Date.now() };
-    return { span, series: (await query(database(), bodyOf(question, span, 1000), signal)).series };
+    return { span, series: (await query(database(), { ...bodyOf(question, span, 1000), by_itself: true }, signal)).series };
   }, 1000);
   const shown = asked.answer;
   const shared = sharedLabels(shown?.series ?? []);

@@ -139,12 +139,12 @@ async function panel(metric: string, signal: AbortSignal) {
   const stepMs = step(HOUR_MS, 240);
   const ask = (counts: boolean) => {
     const question = about(metric, counts);
-    return answered(database(), question, bodyOf(question, span, stepMs), signal);
+    return answered(database(), question, { ...bodyOf(question, span, stepMs), by_itself: true }, signal);
   };
   if (!isPlainName(metric)) return { span, counts: false, series: (await ask(false)).series };
   // The samples as they are tell a counter from a gauge: their last quarter of an hour is enough, where there are some.
   const stored = async (start: number) => {
-    const body = { ...bodyOf(about(metric), { start, end: span.end }, stepMs), text: `none:${metric}` };
+    const body = { ...bodyOf(about(metric), { start, end: span.end }, stepMs), text: `none:${metric}`, by_itself: true };
     return (await query(database(), body, signal).catch(() => null))?.series ?? [];
   };
   const recent = await stored(span.end - HOUR_MS / 4);

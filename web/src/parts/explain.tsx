@@ -86,6 +86,7 @@ export function Explain({ asked, tookMs }: Props) {
                 {steps.map(({ depth, what, detail, took }, at) => (
                   <li key={at} class={`d${Math.min(depth + 1, 8)}`}>
                     <b>{what}</b> <span class="code">{detail}</span>
+                    {!took && what === "read" && steps.some((one) => one.took) && <span class="took">in the step above</span>}
                     {took && <span class="took">{format(took.series)} series{took.samples > 0 && ` from ${format(took.samples)} samples`}, {format(took.ms / 1000, "seconds")}<progress value={took.ms} max={Math.max(figures.took_ms, took.ms, 1e-9)} aria-hidden="true" /></span>}
                   </li>
                 ))}

@@ -81,7 +81,7 @@ const SPAN_MS = 15 * 60_000;
 const SPAN_LEAST_MS = 2 * 60_000;
 
 function body(text: string, { start, end }: Span): Body {
-  return { language: "opentsdb", text, start_ms: start, end_ms: end, step_ms: Math.max(10_000, step(end - start, 150)) };
+  return { language: "opentsdb", text, start_ms: start, end_ms: end, step_ms: Math.max(10_000, step(end - start, 150)), by_itself: true };
 }
 
 export function Machine({ database, host }: { database: string; host: string }) {

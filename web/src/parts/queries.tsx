@@ -62,14 +62,11 @@ const millis = (ms: number) => format(ms / 1000, "seconds");
 
 const ORDERS: [keyof Cost, string][] = [["took_ms", "total time"], ["took_max_ms", "slowest"], ["count", "most often"], ["samples_read", "samples"], ["memory_peak_bytes", "memory"]];
 
-/** What this page asks by itself: it is named by what is looked at, and is no text of a language. */
-const OF_PAGE = /^(cardinality|annotations|(series|catalogue|metric)( |$)|retention of )/;
-
 function Costs({ asked }: { asked: { answer: { costs: Cost[] } | null; error: Error | null; isLoading: boolean; again: () => void } }) {
   const [order, setOrder] = useState<keyof Cost>("took_ms");
   const [hasOwn, setHasOwn] = useState(false);
   const all = asked.answer?.costs ?? [];
-  const rows = all.filter(({ text }) => hasOwn || !OF_PAGE.test(text)).sort((a, b) => Number(b[order]) - Number(a[order]));
+  const rows = all.filter(({ by_itself }) => hasOwn || !by_itself).sort((a, b) => Number(b[order]) - Number(a[order]));
   return (
     <section class="card">
       <div class="head">
@@ -95,7 +92,7 @@ function Costs({ asked }: { asked: { answer: { costs: Cost[] } | null; error: Er
             </thead>
             <tbody>
               {rows.map((row) => (
-                <tr key={`${row.owner}\0${row.database}\0${row.text}`}>
+                <tr key={`${row.owner}\0${row.database}\0${row.text}\0${row.by_itself}`}>
                   <td class="code">{row.text}</td><td class="nowrap">{row.owner || "anyone"}</td><td class="number">{format(row.count)}</td>
                   <td class="number">{millis(row.took_ms)}</td><td class="number">{millis(row.took_max_ms)}</td>
                   <td class="number">{format(row.samples_read)}</td><td class="number">{format(row.memory_peak_bytes, "bytes")}</td>

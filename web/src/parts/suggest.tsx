@@ -34,6 +34,13 @@ export const named = (of: string, params: Record<string, string>) => async (type
   });
 };
 
+/** The name that a text means: itself where it is one, or a pattern; else the first of those that hold it, if these are all of them. */
+export function meant(typed: string, names: string[]): string {
+  const said = typed.trim();
+  if (!said || /[*|]/.test(said) || names.includes(said) || names.length >= NAMES_SUGGESTED) return typed;
+  return names.find((name) => name.toLowerCase().includes(said.toLowerCase())) ?? typed;
+}
+
 export function Suggest({ value, label, placeholder, className, isFirst = false, suggest, onChange }: Props) {
   const id = useId();
   const [typed, setTyped] = useState(value);
@@ -79,14 +86,12 @@ export function Suggest({ value, label, placeholder, className, isFirst = false,
       const move = event.key === "ArrowDown" ? 1 : -1;
       setAt(names.length ? (at + move + names.length) % names.length : -1);
     } else if (event.key === "Enter" && !event.ctrlKey && !event.metaKey) {
-      // What is typed in part means the first of the names that hold it.
-      const said = typed.trim();
-      const isWhole = !said || /[*|]/.test(said) || names.includes(said);
-      const first = isWhole ? undefined : names.find((name) => name.toLowerCase().includes(said.toLowerCase()));
-      const name = isOpen ? names[at] ?? first ?? typed : typed;
+      const chosen = isOpen ? names[at] : undefined;
       // A form around it is sent by the next one.
-      if (name !== value) event.preventDefault();
-      choose(name);
+      if ((chosen ?? typed) !== value) event.preventDefault();
+      if (chosen !== undefined || typed === value) choose(chosen ?? typed);
+      // Who types fast is there before the names are.
+      else suggest(typed, new AbortController().signal).then((found) => choose(meant(typed, found.map(({ name }) => name))), () => choose(typed));
     } else if (event.key === "Escape") {
       setIsOpen(false);
     }

@@ -29,7 +29,7 @@ const LISTED_MAX: usize = 10_000;
 pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
     super::place(shared, &call)?;
     let scope = Scope::of(shared, &call)?;
-    let title = Title::new("annotations", call.database(shared));
+    let title = Title::by_itself("annotations", call.database(shared));
     let who = call.who.clone();
     let job = match &*call.method {
         "GET" => {

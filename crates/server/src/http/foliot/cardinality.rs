@@ -36,7 +36,7 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
         Some(_) => return Err(bad("weigh: must be true or false")),
     };
     let gzip = accepts_gzip(&call.headers);
-    let title = Title::new("cardinality", call.database(shared));
+    let title = Title::by_itself("cardinality", call.database(shared));
     let job = Job::new(call.who.clone(), Some(title), move |work| {
         let answer = match weighs {
             false => show(&count(&selector, range, limit, work)?),

@@ -100,7 +100,7 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
         Some(_) => return Err(bad("help: must be true or false")),
     };
     let gzip = accepts_gzip(&call.headers);
-    let title = Title::new(&format!("catalogue {}", call.query), call.database(shared));
+    let title = Title::by_itself(&format!("catalogue {}", call.query), call.database(shared));
     let asked = shared.clone();
     let job = Job::new(call.who.clone(), Some(title), move |work| {
         let query = Query { snapshot: work.snapshot, meter: work.meter() };

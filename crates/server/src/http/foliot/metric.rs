@@ -29,7 +29,7 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
     }
     let selector = selector(&params, namespace);
     let name = params.get("metric").unwrap_or_default().to_owned();
-    let title = Title::new(&format!("metric {}", call.query), call.database(shared));
+    let title = Title::by_itself(&format!("metric {}", call.query), call.database(shared));
     let shared_by_job = shared.clone();
     let job = Job::new(call.who.clone(), Some(title), move |work| {
         run(&shared_by_job, (namespace, &name), &selector, work)?;

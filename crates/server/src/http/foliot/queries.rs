@@ -31,6 +31,7 @@ pub(super) fn costs(shared: &Shared, who: &Principal) -> Reply {
             "text": cost.text,
             "database": cost.database,
             "owner": cost.owner(),
+            "by_itself": cost.by_itself,
             "count": cost.count,
             "took_ms": cost.took.as_secs_f64() * 1000.0,
             "took_max_ms": cost.took_max.as_secs_f64() * 1000.0,

@@ -74,7 +74,7 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
     let names_makers = asked.names_makers && who.may(Need::Operate);
     let form = Form { unit: asked.unit, explains: asked.explains, names_makers };
     let shared_by_job = shared.clone();
-    let title = Title::new(&asked.listed(), database);
+    let title = Title { by_itself: asked.by_itself, ..Title::new(&asked.listed(), database) };
     let job = Job::new(who, Some(title), move |work| run(&shared_by_job, &question, &form, work));
     let job = reading.then(job.that_reads(true));
     query::answer(shared, reply::JSON, gzip, job).await.map_err(|failure| refuse_failure(&failure))
@@ -233,12 +233,23 @@ struct Asked {
     names_makers: bool,
     /// Whether the question is only read, and not asked.
     checks: bool,
+    /// Whether nobody asks it, but a page for a panel of its own.
+    by_itself: bool,
 }
 
 /// What a question may say.
-const MEMBERS: [&str; 10] = [
-    "language", "text", "query", "start_ms", "end_ms", "step_ms", "unit", "explain", "makers",
+const MEMBERS: [&str; 11] = [
+    "language",
+    "text",
+    "query",
+    "start_ms",
+    "end_ms",
+    "step_ms",
+    "unit",
+    "explain",
+    "makers",
     "check",
+    "by_itself",
 ];
 
 impl Asked {
@@ -288,7 +299,8 @@ impl Asked {
             Some(Value::Bool(wish)) => Ok(*wish),
             Some(_) => Err(bad(&format!("{name}: must be true or false"))),
         };
-        let (explains, names_makers, checks) = (wish("explain")?, wish("makers")?, wish("check")?);
+        let (explains, names_makers) = (wish("explain")?, wish("makers")?);
+        let (checks, by_itself) = (wish("check")?, wish("by_itself")?);
         let text = text_of("text")?;
         let parts = body.get("query").filter(|parts| !parts.is_null()).cloned();
         if text.is_some() == parts.is_some() {
@@ -305,6 +317,7 @@ impl Asked {
             explains,
             names_makers,
             checks,
+            by_itself,
         })
     }
 

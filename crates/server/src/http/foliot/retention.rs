@@ -84,7 +84,7 @@ pub(super) async fn test(shared: &Arc<Shared>, call: Call) -> Result<Reply, Repl
     selector.names = vec![Name { measurement: Test::equal(measurement), field: Test::Any }];
     selector.matchers = matchers(&labels)?;
     let asked = Asked { measurement: measurement.to_owned(), labels, rules, namespace };
-    let title = Title::new(&format!("retention of {measurement}"), database);
+    let title = Title::by_itself(&format!("retention of {measurement}"), database);
     let shared_by_job = shared.clone();
     let job = Job::new(who, Some(title), move |work| {
         run(&shared_by_job, &asked, &selector, work)?;

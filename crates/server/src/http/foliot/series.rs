@@ -37,7 +37,7 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
     }
     let selector = labelled(&params, namespace)?;
     let gzip = accepts_gzip(&call.headers);
-    let title = Title::new(&format!("series {}", call.query), call.database(shared));
+    let title = Title::by_itself(&format!("series {}", call.query), call.database(shared));
     // Addresses are what operators see.
     let makers = call.who.may(Need::Operate).then(|| shared.clone());
     let job = Job::new(call.who.clone(), Some(title), move |work| {

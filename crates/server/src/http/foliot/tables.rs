@@ -8,7 +8,8 @@ use serde_json::json;
 use std::io::Write as _;
 use std::sync::Arc;
 
-/// Rows of an answer. A table of a browser holds no more; LIMIT and OFFSET give others.
+/// Rows of an answer, of all its tables. A table of a browser holds no more; LIMIT and OFFSET give
+/// others.
 const ROWS_MAX: u64 = 10_000;
 
 /// Writes tables, which stand behind the series of the answer and are held until then.
@@ -74,6 +75,10 @@ impl Tables {
 
 impl influx::Tables for Tables {
     fn table(&mut self, table: &Table, _: &mut Vec<u8>) {
+        if self.rows == ROWS_MAX {
+            self.rows_left_out += table.row_count() as u64;
+            return;
+        }
         if !self.head.as_ref().is_some_and(|head| Arc::ptr_eq(head, &table.head)) {
             self.close();
             self.open(&table.head);
@@ -123,12 +128,14 @@ mod tests {
         );
         assert_eq!((note, out.len()), (None, 0));
 
+        // Beyond the last row there is no other table, either.
         let mut tables = Tables::default();
         let rows = ROWS_MAX as usize + 3;
         tables.table(&piece(&head, vec![Item::Boolean(true); 2 * rows], true), out);
+        tables.table(&piece(&other, vec![Item::Null; 4], true), out);
         let (text, note) = tables.finish();
         let told: serde_json::Value = serde_json::from_slice(&text).unwrap();
         assert_eq!(told["rows"].as_array().unwrap().len() as u64, ROWS_MAX);
-        assert!(note.unwrap().starts_with("3 rows "));
+        assert!(note.unwrap().starts_with("5 rows "));
     }
 }

@@ -80,7 +80,7 @@ fn top(shared: &Shared, call: &Call) -> Result<Reply, Reply> {
     };
     let mut costs = shared.queries.costs(&call.who);
     // Changes wait for their turn as questions do, but nobody asked them.
-    costs.retain(|cost| !cost.is_change);
+    costs.retain(|cost| !cost.is_change && !cost.by_itself);
     let seconds = |cost: &Cost| cost.took.as_secs_f64();
     let mean = |cost: &Cost| seconds(cost) / cost.count.max(1) as f64;
     let list = |costs: &[Cost], field: &str, of: &dyn Fn(&Cost) -> Value| -> Vec<Value> {
