@@ -236,6 +236,28 @@ fn statements_that_tell_no_samples_are_answered_with_tables() {
 }
 
 #[test]
+fn lists_meet_the_limits_of_questions_and_tell_what_they_held() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &["--limits-query-memory-bytes", "1MB"]);
+    let lines = |from: usize| -> String {
+        (from..from + 5000)
+            .map(|at| format!("wide,host=h{at:05}-{} v=1 600\n", "x".repeat(60)))
+            .collect()
+    };
+    write(&server, &lines(0));
+    let question = json!({"language": "influxql", "text": "SHOW SERIES LIMIT 100"});
+    let answer = ask(&server, &question);
+    assert_eq!(answer["tables"][0]["rows"].as_array().unwrap().len(), 100);
+    assert!(answer["figures"]["memory_peak_bytes"].as_u64() > Some(0), "{answer}");
+    (1..4).for_each(|piece| write(&server, &lines(5000 * piece)));
+    let question = json!({"language": "influxql", "text": "SHOW SERIES"});
+    let refused = post(&server, "query", &question, 413);
+    let message = refused["error"]["message"].as_str().unwrap();
+    assert!(message.contains("limits.query_memory_bytes"), "{message}");
+    server.stop();
+}
+
+#[test]
 fn refusals_say_what_is_wrong_and_where() {
     let dir = Scratch::new();
     let server = Server::start(dir.path(), &[]);
@@ -258,6 +280,8 @@ fn refusals_say_what_is_wrong_and_where() {
     );
     refused(influxql("SHOW TAG VALUES FROM cpu"), 400, "found EOF, expected WITH");
     refused(influxql("SHOW GRANTS FOR nobody"), 400, "user not found");
+    refused(influxql("SHOW SERIES ON nodb"), 404, "database not found");
+    refused(influxql("SELECT v FROM nodb..cpu"), 404, "database not found");
     refused(influxql(" ; "), 400, "no statement");
     refused(json!({"language": "influxql", "query": {}}), 400, "asked as text");
     let opentsdb = |text: &str| json!({"language": "opentsdb", "text": text});

@@ -315,6 +315,21 @@ fn late_samples_of_a_metric_are_counted_since_the_start() {
 }
 
 #[test]
+fn samples_of_rows_that_are_refused_are_not_counted() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    let told = |text: &str| {
+        let answer = import(&server, "format=influx&precision=s", text, 200);
+        ["rows", "refused", "samples"].map(|name| answer[name].as_u64().unwrap())
+    };
+    assert_eq!(told("xx,h=a load=1,other=2i 1\nxx,h=a load=2 2"), [2, 0, 3]);
+    // By their kinds, and by their text.
+    assert_eq!(told("xx,h=a load=true,other=1i 3\nxx,h=a load=3 4\nxx load=x 5"), [1, 2, 1]);
+    assert_eq!(told("xx,h=a load=true 6"), [0, 1, 0]);
+    server.stop();
+}
+
+#[test]
 fn an_import_in_pieces_is_a_job_that_can_be_ended() {
     let dir = Scratch::new();
     let server = Server::start(dir.path(), &[]);

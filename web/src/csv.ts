@@ -1,6 +1,6 @@
 // Files of commas, and of other marks: which column is what, and what each row is as an Influx line.
 
-import { dateMs } from "./time";
+import { belowMillis, dateMs } from "./time";
 
 export type Role = "time" | "value" | "label" | "none";
 
@@ -104,10 +104,13 @@ const SLASHED = /^\s*(\d{1,2})\/(\d{1,2})\/(\d{4})(?!\d)/;
 /** What stands first in such dates: a number above 12 is no month. Where all of them could be both, it is the day, as in most of the world. */
 const slashedOf = (cells: string[]): Slashed => (cells.some((cell) => Number(SLASHED.exec(cell)?.[2] ?? 0) > 12) ? "month" : "day");
 
-/** The instant of a date as programs write it; one that names no zone is of the browser's, as what the page shows of it. */
+/** A date as programs write it, with the year first. With points the day stands first, and the year last. */
+const yearFirst = (cell: string, slashed: Slashed) =>
+  cell.trim().replace(/^(\d{1,2})\.(\d{1,2})\.(\d{4})(?!\d)/, "$3-$2-$1").replace(SLASHED, slashed === "day" ? "$3-$2-$1" : "$3-$1-$2");
+
+/** The instant of a date; one that names no zone is of the browser's, as what the page shows of it. */
 export function cellMs(cell: string, slashed: Slashed = "day"): number | null {
-  // With points the day stands first, and the year last.
-  const text = cell.trim().replace(/^(\d{1,2})\.(\d{1,2})\.(\d{4})(?!\d)/, "$3-$2-$1").replace(SLASHED, slashed === "day" ? "$3-$2-$1" : "$3-$1-$2");
+  const text = yearFirst(cell, slashed);
   const ms = dateMs(text, "local") ?? (MAIL.test(text) ? Date.parse(text) : Number.NaN);
   return Number.isNaN(ms) ? null : ms;
 }
@@ -180,7 +183,7 @@ const NANOS = { s: 9, ms: 6, us: 3, ns: 0 } as const;
 function nanos(text: string, { precision, slashed }: Sheet): string {
   if (precision === "date") {
     const at = cellMs(text, slashed);
-    return at === null ? text : `${at}000000`;
+    return at === null ? text : String(BigInt(Math.round(at)) * 1_000_000n + BigInt(belowMillis(yearFirst(text, slashed))));
   }
   const number = /^(-?\d+)(?:\.(\d*))?$/.exec(text.trim());
   if (!number) return text;

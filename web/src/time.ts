@@ -152,15 +152,25 @@ export function dateMs(text: string, zone: Zone): number | null {
   if (!found) return null;
   const part = (index: number) => Number(found[index] ?? 0);
   const [year, month, day, hour, minute, second] = [1, 2, 3, 4, 5, 6].map(part) as [number, number, number, number, number, number];
-  const days = new Date(Date.UTC(year, month, 0)).getUTCDate();
-  if (month < 1 || month > 12 || day < 1 || day > days || hour > 24 || minute > 59 || second > 60) return null;
-  const wall = Date.UTC(year, month - 1, day, hour, minute, second, Number((found[7] ?? "").padEnd(3, "0").slice(0, 3)));
-  return found[8] ? wall - offsetMs(found[8]) : instantOf(wall, zone);
+  // A year of two digits would be of the last century to Date.UTC.
+  const at = new Date(0);
+  at.setUTCFullYear(year, month - 1, day);
+  const isDay = month >= 1 && month <= 12 && day >= 1 && at.getUTCMonth() === month - 1 && at.getUTCDate() === day;
+  // Midnight may be said as the end of its day.
+  const isClock = minute <= 59 && second <= 59 && (hour <= 23 || (hour === 24 && !minute && !second));
+  const offset = found[8] ? offsetMs(found[8]) : 0;
+  if (!isDay || !isClock || offset === null) return null;
+  const wall = at.getTime() + hour * HOUR + minute * MINUTE + second * SECOND + Number((found[7] ?? "").padEnd(3, "0").slice(0, 3));
+  return found[8] ? wall - offset : instantOf(wall, zone);
 }
 
-/** "+02:00", "+0200" or "+02" in milliseconds; nothing of "Z". */
-function offsetMs(text: string): number {
+/** The nanoseconds of a date that are below its milliseconds, six digits; more than nine digits of a second are cut. */
+export const belowMillis = (text: string): string => (DATE.exec(text.trim())?.[7] ?? "").slice(3, 9).padEnd(6, "0");
+
+/** "+02:00", "+0200" or "+02" in milliseconds, 0 for "Z"; nothing where no zone is so far away. */
+function offsetMs(text: string): number | null {
   const found = /^([+-])(\d{2}):?(\d{2})?$/.exec(text);
+  if (Number(found?.[2] ?? 0) > 23 || Number(found?.[3] ?? 0) > 59) return null;
   const size = Number(found?.[2] ?? 0) * HOUR + Number(found?.[3] ?? 0) * MINUTE;
   return found?.[1] === "-" ? -size : size;
 }

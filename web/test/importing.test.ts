@@ -97,6 +97,12 @@ describe("tables", () => {
     expect(linesOf(lines.join("\n"), sheet, "m", 1).rows[3]).toBe("31.13.2026 06:00;c;abc");
     expect(sheetOf(["t,v", "1700000000,n/a", "1700000001,2", "1700000002,3"])!.columns[1]?.role).toBe("value");
   });
+  it("keep the nanoseconds of dates", () => {
+    const sheet = sheetOf(["time,v", "2026-11-28T03:00:00.123456789Z,1"])!;
+    const at = `${Date.UTC(2026, 10, 28, 3, 0, 0, 123)}456789`;
+    expect(lineOf("2026-11-28T03:00:00.123456789Z,1", sheet, "m")).toBe(`m v=1 ${at}`);
+    expect(lineOf("28.11.2026 03:00:00.000250,1", sheet, "m")).toBe(`m v=1 ${new Date(2026, 10, 28, 3).getTime()}250000`);
+  });
   it("may have dates with slashes, with the day or the month first", () => {
     const of = (...dates: string[]) => sheetOf(["time,v", ...dates.map((date) => `${date},1`)])!;
     expect([of("28/11/2026 04:00:00").slashed, of("11/28/2026 04:00").slashed, of("01/02/2026").slashed]).toEqual(["day", "month", "day"]);

@@ -1,7 +1,21 @@
 import { describe, expect, it } from "vitest";
-import { CALENDAR, calendarSpan, durationMs, durationText, instant, isZone, moved, nanoText, span, spanText, step, tickTexts, timeText, widened, zoneNamed, zones } from "../src/time";
+import { CALENDAR, belowMillis, calendarSpan, dateMs, durationMs, durationText, instant, isZone, moved, nanoText, span, spanText, step, tickTexts, timeText, widened, zoneNamed, zones } from "../src/time";
 
 const NOW = Date.UTC(2026, 2, 1, 12, 0, 0);
+
+describe("dates", () => {
+  it.each(["2026-11-28 24:30", "2026-11-28 03:00:60Z", "2026-11-28T03:00+24:00", "2026-11-28T03:00+02:60", "2026-02-30", "2026-13-01"])("are none: %s", (text) => {
+    expect(instant(text, NOW, "utc")).toBe(null);
+  });
+  it("may end a day, and have years of two digits, which are not of the last century", () => {
+    expect(dateMs("2026-11-28 24:00", "utc")).toBe(Date.UTC(2026, 10, 29));
+    expect(dateMs("0026-11-28", "utc")).toBe(Date.parse("0026-11-28T00:00:00Z"));
+    expect(dateMs("0001-01-01 00:00", "utc")).toBe(Date.parse("0001-01-01T00:00:00Z"));
+  });
+  it("keep what is below a millisecond", () => {
+    expect(["12:00:00.123456789Z", "12:00:00,1234", "12:00:00.5", "12:00"].map((clock) => belowMillis(`2026-03-01T${clock}`))).toEqual(["456789", "400000", "000000", "000000"]);
+  });
+});
 
 describe("what a person asks for", () => {
   it.each([

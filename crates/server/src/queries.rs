@@ -28,7 +28,7 @@ pub(crate) struct Queries {
     running: Mutex<BTreeMap<u64, Running>>,
     /// Each with the hash of its text, by which it is found among others.
     ended: Mutex<VecDeque<(u64, Ended)>>,
-    costs: Mutex<Vec<Cost>>,
+    costs: Mutex<Vec<(u64, Cost)>>,
 }
 
 impl Default for Queries {
@@ -189,9 +189,7 @@ impl Queries {
 
     /// Remembers a query that ended.
     pub(crate) fn remember(&self, mut query: Ended) {
-        let mut hasher = DefaultHasher::new();
-        query.text.hash(&mut hasher);
-        let hash = hasher.finish();
+        let hash = hash_of(&query.text);
         let mut ended = self.ended.lock();
         let is_same = |(of, other): &(u64, Ended)| {
             *of == hash
@@ -222,8 +220,12 @@ impl Queries {
     /// What questions cost, as far as somebody may see them, those first that took longest in all.
     pub(crate) fn costs(&self, who: &Principal) -> Vec<Cost> {
         let costs = self.costs.lock();
-        let mut seen: Vec<Cost> =
-            costs.iter().filter(|cost| who.oversees(&cost.who)).cloned().collect();
+        let mut seen: Vec<Cost> = costs
+            .iter()
+            .map(|(_, cost)| cost)
+            .filter(|cost| who.oversees(&cost.who))
+            .cloned()
+            .collect();
         seen.sort_by_key(|cost| std::cmp::Reverse(cost.took));
         seen
     }
@@ -262,18 +264,27 @@ impl Queries {
             memory_peak_bytes,
             ended_ms: now_ns() / NANOS_PER_MILLI,
         };
+        let hash = hash_of(&cost.text);
         let mut costs = self.costs.lock();
-        if let Some(known) = costs.iter_mut().find(|known| known.is_same(&cost)) {
+        let is_same = |(of, known): &&mut (u64, Cost)| *of == hash && known.is_same(&cost);
+        if let Some((_, known)) = costs.iter_mut().find(is_same) {
             return known.add(&cost);
         }
         if costs.len() >= COSTS_MAX {
-            let cheapest = costs.iter().enumerate().min_by_key(|(_, cost)| cost.took);
+            let cheapest = costs.iter().enumerate().min_by_key(|(_, (_, cost))| cost.took);
             if let Some((at, _)) = cheapest {
                 costs.swap_remove(at);
             }
         }
-        costs.push(cost);
+        costs.push((hash, cost));
     }
+}
+
+/// What tells most texts apart sooner than they do.
+fn hash_of(text: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    hasher.finish()
 }
 
 impl Drop for Entry {

@@ -15,7 +15,7 @@ mod select;
 mod tokens;
 mod version3;
 
-pub(in crate::http) use ask::{Tables, changes, tell};
+pub(in crate::http) use ask::{Tables, changes, tell, whole};
 pub(crate) use needs::may_ask;
 pub(in crate::http) use select::plan_for;
 pub(crate) use select::run_into;

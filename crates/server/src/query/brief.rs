@@ -58,7 +58,7 @@ pub(super) fn answer(shared: &Shared, job: &mut Job) -> Option<Whole> {
         return None;
     }
     let done = without_files(|| within(shared, job, limits(shared)))?.ok()?;
-    Some(done.count(shared, &shared.metrics.queries_brief))
+    Some(done.count(shared, job, &shared.metrics.queries_brief))
 }
 
 /// The whole answer to a short query; the job itself if it is none, or nothing if it was lost.
@@ -80,7 +80,7 @@ fn run_short(shared: &Shared, mut job: Job, place: (Place, Place)) -> Result<Who
     let done = within(shared, &mut job, short_limits(&shared.query_limits));
     drop(place);
     match done {
-        Ok(done) => Ok(done.count(shared, &shared.metrics.queries_short)),
+        Ok(done) => Ok(done.count(shared, &mut job, &shared.metrics.queries_short)),
         Err(reason) => {
             if reason == GivenUp::Dear {
                 shared.lanes.note_dear(job.shape);
@@ -121,11 +121,13 @@ impl Costs {
 
 impl Done {
     /// Counts the query, as what it turned out to be too.
-    fn count(self, shared: &Shared, as_what: &Counter) -> Whole {
+    fn count(mut self, shared: &Shared, job: &mut Job, as_what: &Counter) -> Whole {
         as_what.add(1);
         shared.metrics.queries.add(1);
         shared.metrics.query_samples.add(self.samples);
         shared.metrics.query_nanos.add(self.took.as_nanos() as u64);
+        let began = self.costs.ended.checked_sub(self.took).unwrap_or(self.costs.ended);
+        self.costs.titles.extend(job.title.take().map(|title| (title, began)));
         self.costs.remember(shared);
         self.whole
     }
@@ -148,9 +150,8 @@ fn within(shared: &Shared, job: &mut Job, limits: Limits) -> Result<Done, GivenU
     let cancel = Cancel::default();
     let out = Out::within(&shared.config, None, None, cancel.clone(), deadline);
     let (who, meter, status) = (job.who.clone(), Meter::new(limits, cancel), StatusCode::OK);
-    let titles = job.title.clone().map(|title| (title, began)).into_iter().collect();
-    let mut work =
-        Work { snapshot: &snapshot, shared, who, meter, out, entry: None, titles, status };
+    let (entry, titles) = (None, Vec::new());
+    let mut work = Work { snapshot: &snapshot, shared, who, meter, out, entry, titles, status };
     let ran = Pattern::weighed(|| (job.run)(&mut work));
     if work.meter.met().next().is_some() || work.out.has_sent {
         return Err(GivenUp::Dear);

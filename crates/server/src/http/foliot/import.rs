@@ -241,7 +241,7 @@ fn take(
     }
     let rows = batch.rows().len();
     let decoded = rejects.len();
-    let mut samples = batch.samples();
+    let samples;
     let (mut commit, mut found) = (None, None);
     if asked.is_preview {
         let seen = Found::of(&batch, store, namespace, &mut rejects);
@@ -258,6 +258,7 @@ fn take(
             ingest::append(shared, store, way, &mut batch, scope, &mut rejects, patience)
         });
         commit = outcome.map_err(|error| refuse(status_of(&error), &error.to_string()))?;
+        samples = stored_samples(&batch, rejects.get(decoded..).unwrap_or_default());
     }
     let dropped = rejects.len() - decoded;
     let answer = json!({
@@ -270,6 +271,13 @@ fn take(
     decoding.buffers = batch.into_buffers();
     shared.batches.give(decoding, bytes.len());
     Ok((answer, commit))
+}
+
+/// Samples of the rows that were not refused after they were decoded.
+fn stored_samples(batch: &Batch<'_>, refused: &[Reject]) -> usize {
+    let lines: BTreeSet<u32> = refused.iter().map(|reject| reject.line).collect();
+    let rows = batch.rows().iter().filter(|row| !lines.contains(&row.line));
+    rows.filter_map(|row| batch.shape(row.shape)).map(|shape| shape.fields_count as usize).sum()
 }
 
 fn faults(batch: &Batch<'_>, asked: &Asked, rejects: &[Reject]) -> Value {

@@ -9,7 +9,7 @@ use super::promql::{PromQl, Said};
 use super::steps;
 use super::tables::Tables;
 use super::{bad, place, refuse, refuse_at, refuse_failure};
-use crate::http::influx::{changes, may_ask, plan_for, tell};
+use crate::http::influx::{changes, may_ask, plan_for, tell, whole};
 use crate::http::opentsdb::Scope;
 use crate::http::reply::Content;
 use crate::http::{Call, Reply, accepts_gzip, body, named_database, reply};
@@ -124,8 +124,9 @@ impl InfluxQl {
             };
             ran.series_selected += more.series_selected;
             ran.samples_scanned += more.samples_scanned;
-            ran.memory_peak_bytes = ran.memory_peak_bytes.max(more.memory_peak_bytes);
         }
+        // What lists names holds memory, too, and has no plan that tells of it.
+        ran.memory_peak_bytes = work.meter().memory_peak_bytes();
         Ok(ran)
     }
 }
@@ -209,7 +210,7 @@ fn run_select(
 ) -> Result<Ran, Failure> {
     let snapshot = work.snapshot;
     let planned = plan_for(shared, (snapshot, work.meter()), place, select, now_ns());
-    let planned = planned.map_err(|text| Failure::new(StatusCode::BAD_REQUEST, text))?;
+    let planned = planned.map_err(whole)?;
     let ran = work.select(snapshot, &planned.plan, &mut |table, out| encoder.table(table, out));
     ran.map_err(|stopped| match stopped {
         Stopped::Query(error) => error.into(),

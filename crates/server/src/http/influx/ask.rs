@@ -305,7 +305,7 @@ impl Asked {
                 continue;
             }
             work.send_if_large()?;
-            work.list_as(|| self.title(statement));
+            work.list_as(|| self.title(statement, statements.len() == 1));
             let mut context = Context {
                 shared,
                 store,
@@ -337,10 +337,15 @@ impl Asked {
         Ok(ran)
     }
 
-    /// What a statement is listed as: without its passwords.
-    fn title(&self, statement: &Statement) -> Title {
+    /// What a statement is listed as: without its passwords. A selection that is all of a request
+    /// is listed as it was asked, which takes no work.
+    fn title(&self, statement: &Statement, is_all: bool) -> Title {
         let database = self.request.database.clone().unwrap_or_default();
-        Title { is_change: changes(statement), ..Title::new(&statement.to_string(), database) }
+        let (is_change, asked) = (changes(statement), self.request.text.trim());
+        match is_all && is_select(statement) {
+            true => Title { is_change, ..Title::new(asked, database) },
+            false => Title { is_change, ..Title::new(&statement.to_string(), database) },
+        }
     }
 
     fn warning(&self, statement: &Statement) -> Option<String> {
@@ -355,7 +360,7 @@ impl Asked {
 }
 
 /// Where an answer has no place for what went wrong, it fails as a whole.
-fn whole(text: String) -> Failure {
+pub(in crate::http) fn whole(text: String) -> Failure {
     let is_missing =
         ["database not found", "retention policy not found"].iter().any(|&is| text.starts_with(is));
     let status = if is_missing { StatusCode::NOT_FOUND } else { StatusCode::BAD_REQUEST };
@@ -392,7 +397,10 @@ pub(in crate::http) fn tell<'w>(
     let ran = std::mem::take(&mut context.ran);
     match told {
         Ok(()) => Ok(ran),
-        Err(Trouble::Told(text)) => Err(whole(text)),
+        Err(Trouble::Told(text)) => {
+            work.refuse_at_limit(&text)?;
+            Err(whole(text))
+        }
         Err(Trouble::Gone(failure)) => Err(failure),
     }
 }
