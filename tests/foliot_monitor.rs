@@ -98,6 +98,73 @@ fn targets_are_told_with_what_became_of_them() {
 }
 
 #[test]
+fn relabelling_is_tried_rule_by_rule() {
+    let dir = Scratch::new();
+    let config = "scrape_configs:\n- job_name: shop\n  relabel_configs:\n  - {source_labels: \
+         [__address__], regex: '(.*):.*', target_label: host}\n  metric_relabel_configs:\n  - \
+         {regex: 'le', action: labeldrop}\n";
+    let file = write(&dir, "p.yml", config);
+    let server = Server::start(&dir.path().join("data"), &["--prometheus-config", &file]);
+    let tried = |body: Value| post(&server, "relabel", &body, 200);
+    let rules = "# as in a file\nrelabel_configs:\n- source_labels: [__address__]\n  regex: '(.*):.*'\n  \
+                 target_label: host\n- source_labels: [env]\n  regex: live\n  action: keep\n- \
+                 {target_label: zone, replacement: \"say \\\"a\\\\b\\\"\"}\n";
+    let address = json!({"__address__": "web1:9100", "env": "live", "none": ""});
+    let live = tried(json!({"labels": address, "rules": rules}));
+    let kept =
+        json!({"env": "live", "host": "web1", "instance": "web1:9100", "zone": "say \"a\\b\""});
+    assert_eq!((&live["is_kept"], &live["labels"]), (&json!(true), &kept));
+    assert_eq!(live["steps"].as_array().unwrap().len(), 3);
+    assert_eq!(live["steps"][0]["labels"]["__address__"], "web1:9100");
+    assert!(live["steps"][0]["labels"].get("zone").is_none());
+    // Rules as they are told are rules that do the same.
+    let told: Vec<&str> =
+        live["rules"].as_array().unwrap().iter().map(|it| it.as_str().unwrap()).collect();
+    assert_eq!(
+        told[0],
+        "{action: replace, source_labels: [\"__address__\"], regex: \"(.*):.*\", target_label: \"host\"}"
+    );
+    let again = format!("[{}]", told.join(", "));
+    assert_eq!(tried(json!({"labels": address, "rules": again})), live);
+    let dev = tried(json!({"labels": {"__address__": "web1:9100", "env": "dev"}, "rules": rules}));
+    assert_eq!((&dev["is_kept"], &dev["labels"]), (&json!(false), &Value::Null));
+    assert_eq!(
+        dev["steps"][1],
+        json!({"number": 2, "is_kept": false, "labels": {"__address__": "web1:9100", "env": "dev", "host": "web1"}})
+    );
+    assert_eq!(dev["steps"].as_array().unwrap().len(), 2, "nothing follows a rule that drops");
+    // A job's own rules, of both kinds. What is hidden goes from targets only.
+    let of_job = |of: &str| {
+        tried(json!({"job": "shop", "of": of, "labels": {"__address__": "a:1", "le": "5"}}))["labels"].clone()
+    };
+    assert_eq!(of_job("targets"), json!({"host": "a", "instance": "a:1", "le": "5"}));
+    assert_eq!(of_job("samples"), json!({"__address__": "a:1"}));
+    let doubling = "- {source_labels: [a], target_label: a, replacement: '$1$1'}\n".repeat(90);
+    for (body, said) in [
+        (json!({"rules": "- {action: keep}"}), "labels: must be an object"),
+        (json!({"labels": {"a": 1}, "rules": "[]"}), "labels: each must have a text"),
+        (json!({"labels": {}}), "rules: which rules"),
+        (json!({"labels": {}, "rules": "[]", "job": "shop"}), "one of them"),
+        (json!({"labels": {}, "job": "none"}), "none is named"),
+        (json!({"labels": {}, "rules": "[]", "of": "series"}), "targets or samples"),
+        (json!({"labels": {}, "rules": "- regex: x\n- regex: '('"}), "rules:2: [1].regex: "),
+        (json!({"labels": {}, "rules": "scrape_configs: []"}), "rules:1: scrape_configs"),
+        (
+            json!({"labels": {}, "rules": "- {action: labeldrop}\n".repeat(101)}),
+            "more than 100 rules",
+        ),
+        (json!({"labels": {}, "rules": "#".repeat(17_000)}), "longer than 16384 bytes"),
+        (json!({"labels": {"a": "b".repeat(9_000)}, "rules": "[]"}), "longer than 8192 bytes"),
+        (json!({"labels": {"a": "b"}, "rules": doubling}), "rule 13 makes labels longer"),
+    ] {
+        let refused = post(&server, "relabel", &body, 400);
+        let message = refused["error"]["message"].as_str().unwrap();
+        assert!(message.contains(said), "{message}");
+    }
+    server.stop();
+}
+
+#[test]
 fn rules_and_alerts_are_told_by_group() {
     let dir = Scratch::new();
     write(
@@ -224,8 +291,13 @@ fn each_step_of_a_question_is_told_with_what_it_took() {
     assert_eq!((series(tree), series(sum), series(rate)), (json!(1), json!(1), json!(4)));
     assert!(rate["took"]["samples"].as_u64().unwrap() >= 8, "{rate}");
     assert_eq!(tree["rhs"]["expr"]["took"]["samples"], 0);
+    // What is read stands apart from what is made of it.
+    let read = &rate["args"][0];
+    assert_eq!((&read["type"], series(read)), (&json!("matrixSelector"), json!(4)));
+    assert_eq!(read["took"]["samples"], 8, "{read}");
     let ms = |node: &Value| node["took"]["ms"].as_f64().unwrap();
     assert!(ms(tree) >= ms(sum) && ms(sum) >= ms(rate), "{tree}");
+    assert!(ms(rate) >= ms(read), "{tree}");
     let plain = ask(false);
     assert!(plain.get("tree").is_none());
     assert_eq!(plain["series"], answer["series"]);

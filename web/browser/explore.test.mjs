@@ -443,6 +443,12 @@ test("PromQL is completed, answered, explained and said where it is wrong", asyn
   await page.getByText("Explain: how it was answered").click();
   assert.deepEqual(await page.locator(".tree > li > b").allTextContents(), ["answer", ">", "sum", "rate", "read", "number"]);
   assert.match(await page.locator(".tree > li", { hasText: "rate" }).textContent(), /\d series from \d+ samples, [\d.]+ [µm]?s$/);
+  assert.match(await page.locator(".tree > li", { hasText: "read" }).textContent(), /2 series from 10 samples, [\d.]+ [µm]?s$/);
+  const explaining = page.waitForEvent("download");
+  await page.getByRole("button", { name: "Save how A was answered as JSON" }).click();
+  const explained = JSON.parse(readFileSync(await (await explaining).path(), "utf8"));
+  assert.deepEqual([explained.language, explained.text, explained.tree.type], ["promql", "sum(rate(jobs_total[5m])) > bool 0", "binaryExpr"]);
+  assert.ok(explained.figures.samples_read > 0 && explained.tree.lhs.took.ms > 0);
   await editor.click();
   await page.keyboard.press("Control+A");
   await page.keyboard.press("Delete");

@@ -369,6 +369,32 @@ test("rules are told with health and error, open in Explore, and alerts with val
   assert.match(await alerts.nth(1).textContent(), /^pending.*Slowly/);
 });
 
+test("relabelling is tried, by rules of a job and by others", async () => {
+  await go("#/monitoring");
+  const gone = page.getByRole("region", { name: "Targets of gone" }).locator("tbody tr").filter({ hasText: "left:1" });
+  await gone.locator("summary").click();
+  await gone.getByRole("link", { name: "Try the rules of gone on them" }).click();
+  const made = page.getByRole("region", { name: "What the rules make of it" });
+  await made.getByText("dropped here").waitFor();
+  await made.getByText("This target is not scraped.").waitFor();
+  assert.match(await page.getByLabel("Labels").inputValue(), /__address__=left:1.*zone="<img src=x/);
+  assert.match(await page.getByLabel("Rules, as a configuration has them").inputValue(), /^- \{action: drop, source_labels: \["__address__"\], regex: "left\.\*"\}\n$/);
+  await page.getByLabel("Rules, as a configuration has them").fill("relabel_configs:\n- {source_labels: [__address__], regex: '(.*):.*', target_label: host}\n- {regex: zone, action: labeldrop}\n- {regex: none, action: labeldrop}\n");
+  await page.getByLabel("Labels").press("Enter");
+  const steps = made.locator(".steps > li");
+  await steps.nth(2).getByText("changes nothing").waitFor();
+  assert.deepEqual(await steps.nth(0).locator(".labels code.new").allTextContents(), ["host=left"]);
+  assert.match(await steps.nth(1).locator(".labels code.gone").textContent(), /^zone=<img src=x/);
+  assert.match(await made.locator(".facts").textContent(), /Series of this target havehost=left, instance=left:1, job=gone/);
+  await page.getByLabel("Rules, as a configuration has them").fill("- regex: (\n");
+  await page.getByRole("button", { name: "Try", exact: true }).click();
+  await page.getByText("rules:1: [0].regex").waitFor();
+  assert.equal(await made.count(), 0);
+  await page.getByLabel("Take those of").selectOption("own");
+  await page.getByText("The job own has no relabel_configs.").waitFor();
+  forgive("400");
+});
+
 test("who sends it is told by protocol and address", async () => {
   await put(`put sent.here ${now()} 1 bed=north\nput sent.here ${now()} wrong bed=north\n`);
   await go("#/operations?view=senders");
@@ -640,7 +666,7 @@ test("every page fits a phone, and has no serious fault that axe finds", async (
   await load();
   await keep("saved", { name: "Axe", panels: [{ title: "Ones", address: "#/explore?start=15m-ago&m=avg:$step-avg:load.one" }] });
   const axe = readFileSync(new URL("../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
-  const pages = ["#/home", "#/explore?start=15m-ago&m=avg:$step-avg:load.one{host=*}", "#/metrics?metric=load.one", "#/metrics", "#/dashboards", "#/dashboards?name=Axe", "#/monitoring", "#/monitoring?view=rules", "#/monitoring?view=alerts", "#/import", "#/reports",
+  const pages = ["#/home", "#/explore?start=15m-ago&m=avg:$step-avg:load.one{host=*}", "#/metrics?metric=load.one", "#/metrics", "#/dashboards", "#/dashboards?name=Axe", "#/monitoring", "#/monitoring?view=rules", "#/monitoring?view=alerts", "#/monitoring?view=relabelling", "#/import", "#/reports",
     ...["overview", "senders", "queries", "storage", "backups", "retention", "settings", "log"].map((view) => `#/operations?view=${view}`)];
   await context.close();
   const fits = async (hash) => {

@@ -20,6 +20,7 @@ const PAGES = {
   targets: "#/monitoring",
   rules: "#/monitoring?view=rules",
   alerts: "#/monitoring?view=alerts",
+  relabelling: "#/monitoring?view=relabelling",
   import: "#/import",
   operations: "#/operations",
   senders: "#/operations?view=senders",
@@ -59,6 +60,11 @@ const DOES = {
   },
   retention: async (page) => {
     await page.getByLabel("Series").fill("greenhouse,bed=west");
+    await page.getByRole("button", { name: "Try", exact: true }).click();
+  },
+  relabelling: async (page) => {
+    await page.getByLabel("Labels").fill("__address__=10.0.0.7:9100, __meta_role=node, env=live");
+    await page.getByLabel("Rules, as a configuration has them").fill('- source_labels: [__address__]\n  regex: "(.*):.*"\n  target_label: host\n- source_labels: [env]\n  regex: live|test\n  action: keep\n- regex: env\n  action: labeldrop\n');
     await page.getByRole("button", { name: "Try", exact: true }).click();
   },
   reports: async (page) => { if (report) await page.getByLabel("Reports to open").setInputFiles(report); },

@@ -94,16 +94,19 @@ export interface Table {
   rows: Value[][];
 }
 
+/** What a question took. */
+export interface Figures {
+  series: number; samples: number; series_read: number; samples_read: number; memory_peak_bytes: number; took_ms: number;
+  blocks_read: number; blocks_summed: number; bytes_read: number; pages_cached: number; pages_loaded: number;
+}
+
 export interface Answer {
   series: Series[];
   tables?: Table[];
   /** Warnings and hints of the language. */
   notes: string[];
   tree?: TreeNode;
-  figures: {
-    series: number; samples: number; series_read: number; samples_read: number; memory_peak_bytes: number; took_ms: number;
-    blocks_read: number; blocks_summed: number; bytes_read: number; pages_cached: number; pages_loaded: number;
-  };
+  figures: Figures;
 }
 
 export const query = (database: string, body: Body, signal?: AbortSignal) =>
@@ -396,6 +399,17 @@ export interface Alert {
 
 export const alerts = (signal?: AbortSignal) =>
   ask<{ config: Configured; alerts: Alert[]; alertmanagers: string[]; is_whole: boolean }>("alerts", "alerts", {}, { signal: signal ?? null });
+
+/** What rules make of labels. */
+export interface Relabelled {
+  rules: string[];
+  steps: { number: number; is_kept: boolean; labels: Record<string, string> }[];
+  is_kept: boolean;
+  labels: Record<string, string> | null;
+}
+
+export const tryRelabel = (body: { labels: Record<string, string>; rules?: string; job?: string; of: "targets" | "samples" }) =>
+  ask<Relabelled>("relabel", "steps", {}, { method: "POST", body: JSON.stringify(body) });
 
 export interface Setting {
   name: string;

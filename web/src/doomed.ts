@@ -19,18 +19,24 @@ function word(text: string, ends: string): { word: string; rest: string } | null
 }
 
 /** `host=a, rack="r, s"` as labels; nothing where it is none of that, or names one twice. */
-export function labelsOf(text: string): Record<string, string> | null {
+export function pairsOf(text: string): Record<string, string> | null {
   const labels = new Map<string, string>();
   for (let rest = text.trim(); rest; rest = rest.replace(/^,\s*/, "")) {
     if (rest.startsWith(",")) continue;
     const name = word(rest, "=,");
     if (!name?.word || !name.rest.startsWith("=") || labels.has(name.word)) return null;
     const value = word(name.rest.slice(1), ",");
-    if (!value?.word || /[*|]/.test(value.word) || (value.rest && !value.rest.startsWith(","))) return null;
+    if (!value || (value.rest && !value.rest.startsWith(","))) return null;
     labels.set(name.word, value.word);
     rest = value.rest;
   }
   return Object.fromEntries(labels);
+}
+
+/** The same, where values are exact and none looks as if it were a pattern. */
+export function labelsOf(text: string): Record<string, string> | null {
+  const labels = pairsOf(text);
+  return labels && Object.values(labels).every((value) => value && !/[*|]/.test(value)) ? labels : null;
 }
 
 /** What is meant, or what is wrong with it. Empty fields mean all until now: what comes later was not counted, and must not go. */

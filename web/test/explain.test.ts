@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { stepsOf } from "../src/parts/explain";
+import { explained, stepsOf } from "../src/parts/explain";
 
 describe("steps", () => {
   it("of PromQL stand under each other as they are nested", () => {
@@ -16,5 +16,13 @@ describe("steps", () => {
     const took = { ms: 2, series: 3, samples: 40 };
     const tree = { type: "step", what: "mean", detail: "by host", took, steps: [{ type: "step", what: "read", detail: "m{host=*}", took, steps: [] }] };
     expect(stepsOf(tree)).toEqual([{ depth: 0, what: "mean", detail: "by host", took }, { depth: 1, what: "read", detail: "m{host=*}", took }]);
+  });
+  it("are pasted as text, with what the whole took", () => {
+    const figures = { samples: 60, series: 2, samples_read: 400, series_read: 2, blocks_read: 1, blocks_summed: 3, bytes_read: 2048, pages_cached: 1, pages_loaded: 1, memory_peak_bytes: 4096, took_ms: 3 };
+    const took = { ms: 2, series: 2, samples: 400 };
+    expect(explained("rate(x[5m])", figures as never, [{ depth: 0, what: "rate", detail: "", took }, { depth: 1, what: "read", detail: "x" }])).toBe([
+      "rate(x[5m])", "answer: 60 samples of 2 series", "  rate (2 series from 400 samples, 2 ms)", "    read x", "read: 400 samples of 2 stored series",
+      "blocks: 1 decoded (2 KiB), 3 answered by their summaries", "cache: 1 of 2 pages were in memory (50 %)", "memory: 4 KiB at most", "time: 3 ms in the server", "",
+    ].join("\n"));
   });
 });

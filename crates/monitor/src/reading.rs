@@ -92,6 +92,10 @@ impl<'a> Reader<'a> {
         self.findings.notes.borrow_mut().push(finding);
     }
 
+    pub(crate) fn is_map(&self) -> bool {
+        matches!(self.node.value, Value::Map(_))
+    }
+
     pub(crate) fn keys(&self) -> Keys<'a> {
         let entries = match &self.node.value {
             Value::Map(entries) => entries.as_slice(),

@@ -3,10 +3,11 @@
 //! As Prometheus' documentation says under `relabel_config`: a rule joins the values of its source
 //! labels and does with them what its action says.
 
-use crate::reading::Reader;
+use crate::reading::{Finding, Findings, Reader};
 use md5::{Digest, Md5};
 use regex::Regex;
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// Labels by name. A label with an empty value is one that is not there.
 pub type LabelSet = BTreeMap<String, String>;
@@ -66,6 +67,37 @@ const ACTIONS: [(&str, Action); 11] = [
     ("uppercase", Action::Uppercase),
 ];
 
+/// Keys under which configurations have lists of rules.
+const LISTS: [&str; 4] =
+    ["relabel_configs", "metric_relabel_configs", "alert_relabel_configs", "write_relabel_configs"];
+
+/// Reads rules that stand alone: a list, or one key of a configuration with its list.
+///
+/// # Errors
+///
+/// Everything that is wrong with them, by line; and that they are more than `most`.
+pub fn read_relabel(text: &str, most: usize) -> Result<Vec<Relabel>, Vec<Finding>> {
+    let findings = Findings::new("rules");
+    let mut rules = Vec::new();
+    if let Some(node) = findings.parse(text) {
+        let reader = Reader::new(&node, &findings);
+        let list = match reader.is_map() {
+            false => Some(reader),
+            true => {
+                let mut keys = reader.keys();
+                let found = LISTS.iter().find_map(|name| keys.take(name));
+                keys.end();
+                found
+            }
+        };
+        match list.as_ref().map_or(0, |list| list.list().len()) > most {
+            true => list.iter().for_each(|list| list.error(format!("more than {most} rules"))),
+            false => rules = read(list),
+        }
+    }
+    findings.end().map(|_| rules)
+}
+
 /// Reads a list of rules.
 pub(crate) fn read(reader: Option<Reader<'_>>) -> Vec<Relabel> {
     let rules = reader.map(|reader| reader.list()).unwrap_or_default();
@@ -120,9 +152,13 @@ fn read_rule(reader: &Reader<'_>) -> Option<Relabel> {
     Some(Relabel { source, separator, regex, modulus, target, replacement, action })
 }
 
+/// What stands around an expression that must match a whole text.
+const ANCHORS: [&str; 2] = ["^(?s:", ")$"];
+
 /// An expression that must match a whole text.
 fn anchored(text: &str) -> Result<Regex, String> {
-    let whole = format!("^(?s:{text})$");
+    let [begin, end] = ANCHORS;
+    let whole = format!("{begin}{text}{end}");
     let mut builder = regex::RegexBuilder::new(&whole);
     let built = builder.size_limit(REGEX_BYTES_MAX).build();
     built.map_err(|error| format!("{text:?} is no regular expression: {error}"))
@@ -131,6 +167,51 @@ fn anchored(text: &str) -> Result<Regex, String> {
 /// Applies rules in order; says whether the labels are kept.
 pub fn relabel(rules: &[Relabel], labels: &mut LabelSet) -> bool {
     rules.iter().all(|rule| rule.apply(labels))
+}
+
+/// As a configuration has it, in one line, without what goes without saying.
+impl fmt::Display for Relabel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let known = ACTIONS.iter().find(|(_, action)| *action == self.action);
+        let name = known.map_or("", |(name, _)| name);
+        let [begin, end] = ANCHORS;
+        let regex = self.regex.as_str();
+        let regex = regex.strip_prefix(begin).and_then(|rest| rest.strip_suffix(end));
+        write!(f, "{{action: {name}")?;
+        if !self.source.is_empty() {
+            let names: Vec<String> = self.source.iter().map(|name| quoted(name)).collect();
+            write!(f, ", source_labels: [{}]", names.join(", "))?;
+        }
+        for (key, text, usual) in [
+            ("separator", self.separator.as_str(), ";"),
+            ("regex", regex.unwrap_or_default(), "(.*)"),
+            ("target_label", &self.target, ""),
+            ("replacement", &self.replacement, "$1"),
+        ] {
+            if text != usual {
+                write!(f, ", {key}: {}", quoted(text))?;
+            }
+        }
+        if self.modulus > 0 {
+            write!(f, ", modulus: {}", self.modulus)?;
+        }
+        f.write_str("}")
+    }
+}
+
+/// A text in the double quotes of YAML.
+fn quoted(text: &str) -> String {
+    let mut out = String::from('"');
+    for letter in text.chars() {
+        match letter {
+            '"' | '\\' => out.extend(['\\', letter]),
+            '\n' => out.push_str("\\n"),
+            letter if letter.is_control() => out.push_str(&format!("\\U{:08x}", u32::from(letter))),
+            letter => out.push(letter),
+        }
+    }
+    out.push('"');
+    out
 }
 
 impl Relabel {

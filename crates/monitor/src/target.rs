@@ -113,9 +113,16 @@ fn make(job: &Job, mut labels: LabelSet, discovered: Arc<LabelSet>) -> Result<Ta
     }
     labels.retain(|name, _| !name.starts_with(META));
     let url = url(job, &labels, &address);
-    labels.entry("instance".to_owned()).or_insert(address);
+    Ok(Target { labels: series_labels(labels), discovered, url, interval_ms, timeout_ms })
+}
+
+/// What the series of a target have of the labels that rules left it.
+pub fn series_labels(mut labels: LabelSet) -> LabelSet {
+    if let Some(address) = labels.get(ADDRESS).cloned() {
+        labels.entry("instance".to_owned()).or_insert(address);
+    }
     labels.retain(|name, _| !name.starts_with(HIDDEN));
-    Ok(Target { labels, discovered, url, interval_ms, timeout_ms })
+    labels
 }
 
 fn url(job: &Job, labels: &LabelSet, address: &str) -> String {

@@ -242,6 +242,8 @@ pub struct Stored {
     /// Whether histograms are wanted without their buckets: only how often they observed what in
     /// sum, and whether they began anew.
     pub skips_buckets: bool,
+    /// Which step of the question their reading is, where somebody wants to know what it took.
+    pub measured: Option<Step>,
 }
 
 /// Stored series at instants.

@@ -32,6 +32,8 @@ const ROWS_MORE = 20;
 /** Always the same, so that a graph without notes is not drawn anew for them. */
 const NO_NOTES: Note[] = [];
 
+const MONTH_MS = 30 * 86_400_000;
+
 const blank = (): Question => ({ language: "opentsdb", text: textOf(emptyForm()), isForm: true, isHidden: false });
 
 export function Explore({ params }: { params: URLSearchParams }) {
@@ -205,7 +207,7 @@ function Result({ found, explored, set, onRun }: ResultProps) {
       {!all.length && !answered.some(({ answer }) => answer?.tables) && (
         <Empty title="No samples in this range">
           <p>The question was answered, and there is nothing between {timeText(found.span.start, explored.zone)} and {timeText(found.span.end, explored.zone)}.
-            Try <button type="button" onClick={() => set({ range: { start: "30d-ago", end: "now" } })}>30 days</button>.</p>
+            {found.span.end - found.span.start < MONTH_MS && <> Try <button type="button" onClick={() => set({ range: { start: "30d-ago", end: "now" } })}>30 days</button>.</>}</p>
         </Empty>
       )}
       {all.length > 0 && explored.view !== "graph" && <Samples all={all} zone={explored.zone} />}

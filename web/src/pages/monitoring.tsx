@@ -5,6 +5,7 @@ import { useState } from "preact/hooks";
 import { type Alert, type Configured, type Rule, type RuleGroup, type TargetState, type ScrapeTarget, alerts, rules, targets } from "../api";
 import { useAsked, useInSight } from "../hooks";
 import { Labels } from "../parts/labels";
+import { Relabelling, relabelAddress } from "../parts/relabel";
 import { Empty, Failed, Loading } from "../parts/small";
 import { unexplored, write } from "../state";
 import { agoText, durationText, spanText, timeText } from "../time";
@@ -12,7 +13,7 @@ import { format } from "../units";
 
 const EVERY_MS = 5000;
 
-const VIEWS = [["targets", "Targets"], ["rules", "Rules"], ["alerts", "Alerts"]] as const;
+const VIEWS = [["targets", "Targets"], ["rules", "Rules"], ["alerts", "Alerts"], ["relabelling", "Relabelling"]] as const;
 
 export function Monitoring({ params }: { params: URLSearchParams }) {
   const view = VIEWS.find(([name]) => name === params.get("view"))?.[0] ?? "targets";
@@ -27,6 +28,7 @@ export function Monitoring({ params }: { params: URLSearchParams }) {
       {view === "targets" && <Targets />}
       {view === "rules" && <Rules />}
       {view === "alerts" && <Alerts />}
+      {view === "relabelling" && <Relabelling key={params.toString()} params={params} />}
     </div>
   );
 }
@@ -132,6 +134,7 @@ function TargetTable({ job, list }: { job: string; list: ScrapeTarget[] }) {
                   <details>
                     <summary>{state === "dropped" ? "as it was found" : "before relabelling, and how it is scraped"}</summary>
                     <Labels of={discovered} />
+                    <p><a href={relabelAddress(job, discovered)}>Try the rules of {job} on them</a></p>
                     {state !== "dropped" && <p class="note">every {durationText(interval_ms)}, {durationText(timeout_ms)} at most; {format(new_series)} series were new at the last scrape</p>}
                   </details>
                 </td>

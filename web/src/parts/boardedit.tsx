@@ -1,7 +1,7 @@
 // A dashboard that is edited: its name, and its panels with their titles, ranges and order. Nothing
 // is stored before somebody says so; what is not yet stored is found again here as long as the page is open.
 
-import { useEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 import { type Panel, type Saved, forgetSaved, keepSaved } from "../api";
 import { database } from "../database";
 import { isCounterName } from "../series";
@@ -52,7 +52,8 @@ export function BoardEdit({ board, taken, onDone: close }: Props) {
   const [draft] = useState(() => drafts.get(key));
   const [name, setName] = useState(draft?.name ?? board.name);
   const [panels, setPanels] = useState<Draft["panels"]>(() => draft?.panels ?? (board.panels ?? []).map((panel, at) => ({ ...panel, key: at })));
-  useEffect(() => {
+  // At once: whoever leaves the page in the same moment finds the last change, too.
+  useLayoutEffect(() => {
     const bare = panels.map(({ title, address }) => ({ title, address }));
     if (name !== board.name || JSON.stringify(bare) !== JSON.stringify((board.panels ?? []).map(({ title, address }) => ({ title, address })))) drafts.set(key, { name, panels });
     else drafts.delete(key);

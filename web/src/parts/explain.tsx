@@ -2,9 +2,10 @@
 // to what was read, and what that took.
 
 import { useState } from "preact/hooks";
-import type { Took, TreeNode } from "../api";
+import type { Figures, Took, TreeNode } from "../api";
 import type { Outcome } from "../asking";
 import { format } from "../units";
+import { Copy, save } from "./small";
 
 interface Props {
   asked: Outcome[];
@@ -67,6 +68,31 @@ export function stepsOf(node: TreeNode, depth = 0): Step[] {
   return [own, ...below.flatMap((child) => stepsOf(child, depth + 1))];
 }
 
+const tookText = (took: Took) => `${format(took.series)} series${took.samples > 0 ? ` from ${format(took.samples)} samples` : ""}, ${format(took.ms / 1000, "seconds")}`;
+
+const answerText = (figures: Figures) => `${format(figures.samples)} samples of ${format(figures.series)} series`;
+
+/** What the whole question took, by name. */
+function costsOf(figures: Figures): [string, string][] {
+  const blocks = figures.blocks_read + figures.blocks_summed;
+  const pages = figures.pages_cached + figures.pages_loaded;
+  const costs: [string, string][] = [
+    ["read", `${format(figures.samples_read)} samples${figures.series_read > 0 ? ` of ${format(figures.series_read)} stored series` : ""}`],
+    ["blocks", blocks
+      ? `${format(figures.blocks_read)} decoded (${format(figures.bytes_read, "bytes")}), ${format(figures.blocks_summed)} answered by their summaries`
+      : "none: all of it was still in memory"],
+  ];
+  if (pages > 0) costs.push(["cache", `${format(figures.pages_cached)} of ${format(pages)} pages were in memory (${Math.floor((100 * figures.pages_cached) / pages)} %)`]);
+  costs.push(["memory", `${format(figures.memory_peak_bytes, "bytes")} at most`], ["time", `${format(figures.took_ms / 1000, "seconds")} in the server`]);
+  return costs;
+}
+
+/** A question, its steps and what they took, to be pasted into a message. */
+export function explained(text: string, figures: Figures, steps: Step[]): string {
+  const tree = steps.map(({ depth, what, detail, took }) => `${"  ".repeat(depth + 1)}${[what, detail].filter(Boolean).join(" ")}${took ? ` (${tookText(took)})` : ""}`);
+  return [text, `answer: ${answerText(figures)}`, ...tree, ...costsOf(figures).map(([name, said]) => `${name}: ${said}`)].join("\n") + "\n";
+}
+
 export function Explain({ asked, tookMs }: Props) {
   const [isOpen, setIsOpen] = useState(false);
   const answered = asked.flatMap(({ question, answer }, index) => (answer ? [{ question, index, answer }] : []));
@@ -77,32 +103,26 @@ export function Explain({ asked, tookMs }: Props) {
       <ul>
         {shown.map(({ question, index, answer: { figures, tree } }) => {
           const steps = tree ? stepsOf(tree) : [];
-          const blocks = figures.blocks_read + figures.blocks_summed;
+          const letter = String.fromCharCode(65 + (index % 26));
           return (
             <li key={index}>
-              <p class="asked"><b>{String.fromCharCode(65 + (index % 26))}</b> <span class="code">{question.text}</span></p>
+              <div class="head">
+                <p class="asked"><b>{letter}</b> <span class="code">{question.text}</span></p>
+                <span class="nowrap">
+                  <Copy text={() => explained(question.text, figures, steps)}>Copy as text</Copy>
+                  <button type="button" class="plain" aria-label={`Save how ${letter} was answered as JSON`} onClick={() => save("foliot-explain.json", "application/json", [JSON.stringify({ language: question.language, text: question.text, figures, tree })])}>JSON</button>
+                </span>
+              </div>
               <ol class="tree">
-                <li class="d0"><b>answer</b> <span>{format(figures.samples)} samples of {format(figures.series)} series</span></li>
+                <li class="d0"><b>answer</b> <span>{answerText(figures)}</span></li>
                 {steps.map(({ depth, what, detail, took }, at) => (
                   <li key={at} class={`d${Math.min(depth + 1, 8)}`}>
                     <b>{what}</b> <span class="code">{detail}</span>
-                    {!took && what === "read" && steps.some((one) => one.took) && <span class="took">in the step above</span>}
-                    {took && <span class="took">{format(took.series)} series{took.samples > 0 && ` from ${format(took.samples)} samples`}, {format(took.ms / 1000, "seconds")}<progress value={took.ms} max={Math.max(figures.took_ms, took.ms, 1e-9)} aria-hidden="true" /></span>}
+                    {took && <span class="took">{tookText(took)}<progress value={took.ms} max={Math.max(figures.took_ms, took.ms, 1e-9)} aria-hidden="true" /></span>}
                   </li>
                 ))}
               </ol>
-              <dl>
-                <dt>read</dt><dd>{format(figures.samples_read)} samples{figures.series_read > 0 && ` of ${format(figures.series_read)} stored series`}</dd>
-                <dt>blocks</dt>
-                <dd>{blocks
-                  ? `${format(figures.blocks_read)} decoded (${format(figures.bytes_read, "bytes")}), ${format(figures.blocks_summed)} answered by their summaries`
-                  : "none: all of it was still in memory"}</dd>
-                {figures.pages_cached + figures.pages_loaded > 0 && (
-                  <><dt>cache</dt><dd>{format(figures.pages_cached)} of {format(figures.pages_cached + figures.pages_loaded)} pages were in memory ({Math.floor((100 * figures.pages_cached) / (figures.pages_cached + figures.pages_loaded))} %)</dd></>
-                )}
-                <dt>memory</dt><dd>{format(figures.memory_peak_bytes, "bytes")} at most</dd>
-                <dt>time</dt><dd>{format(figures.took_ms / 1000, "seconds")} in the server</dd>
-              </dl>
+              <dl>{costsOf(figures).flatMap(([name, said]) => [<dt key={name}>{name}</dt>, <dd key={`${name} said`}>{said}</dd>])}</dl>
             </li>
           );
         })}

@@ -97,6 +97,14 @@ impl<'w, 'q> Reading<'w, 'q> {
 
     /// Calls `each` with the labels and the samples of each series.
     pub(super) fn each(self, each: OnSeries<'_>) -> Result<(), Error> {
+        let (walk, Some(step)) = (self.walk, self.stored.measured) else { return self.read(each) };
+        let mut watch = walk.watch()?;
+        self.read(&mut |labels, points| watch.pass(|| each(labels, points)))?;
+        walk.told(watch, step);
+        Ok(())
+    }
+
+    fn read(self, each: OnSeries<'_>) -> Result<(), Error> {
         let Self { walk, stored, series, range, earlier, charge } = self;
         let source = Source::Snapshot(walk.snapshot);
         let spares = Arc::new(Spares::default());

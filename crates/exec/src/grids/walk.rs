@@ -26,6 +26,26 @@ pub(super) struct Walk<'q> {
     took: RefCell<Vec<Took>>,
 }
 
+/// What a step takes that is being measured.
+pub(super) struct Watch {
+    began: Instant,
+    samples_before: u64,
+    series: u64,
+    /// Time that others take, who are given its series.
+    elsewhere: Duration,
+}
+
+impl Watch {
+    /// Counts a series, which `each` is given.
+    pub(super) fn pass<T>(&mut self, each: impl FnOnce() -> T) -> T {
+        let began = Instant::now();
+        self.series += 1;
+        let passed = each();
+        self.elsewhere += began.elapsed();
+        passed
+    }
+}
+
 impl<'q> Walk<'q> {
     pub(super) fn new(query: &'q Query<'_>, (names_late, is_loose): (bool, bool)) -> Self {
         let (snapshot, meter) = (query.snapshot, &query.meter);
@@ -46,20 +66,25 @@ impl<'q> Walk<'q> {
         each: OnRow<'_>,
         work: impl FnOnce(OnRow<'_>) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        self.meter.keep(size_of::<Took>())?;
-        let (began, before) = (Instant::now(), self.meter.samples());
-        let (mut series, mut elsewhere) = (0, Duration::ZERO);
-        work(&mut |row| {
-            let passed = Instant::now();
-            series += 1;
-            each(row)?;
-            elsewhere += passed.elapsed();
-            Ok(())
-        })?;
-        let (time, samples) =
-            (began.elapsed().saturating_sub(elsewhere), self.meter.samples() - before);
-        self.took.borrow_mut().push(Took { step, time, series, samples });
+        let mut watch = self.watch()?;
+        work(&mut |row| watch.pass(|| each(row)))?;
+        self.told(watch, step);
         Ok(())
+    }
+
+    /// Begins to measure a step.
+    pub(super) fn watch(&self) -> Result<Watch, Error> {
+        self.meter.keep(size_of::<Took>())?;
+        let samples_before = self.meter.samples();
+        Ok(Watch { began: Instant::now(), samples_before, series: 0, elsewhere: Duration::ZERO })
+    }
+
+    /// Tells what a step took.
+    pub(super) fn told(&self, watch: Watch, step: Step) {
+        let Watch { began, samples_before, series, elsewhere } = watch;
+        let time = began.elapsed().saturating_sub(elsewhere);
+        let samples = self.meter.samples() - samples_before;
+        self.took.borrow_mut().push(Took { step, time, series, samples });
     }
 
     /// Passes a row on, unless it has no values.

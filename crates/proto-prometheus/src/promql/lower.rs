@@ -270,7 +270,9 @@ impl Lowering<'_> {
     fn over_at(&self, of: &Expression, fold: RangeFold, place: Place) -> Result<Grid, String> {
         let (samples, range_ms) = match &of.what {
             Node::Range(selected, range_ms) => {
-                (Samples::Stored(self.stored(selected), STALE), *range_ms)
+                let measured = self.is_measured.then(|| of.step());
+                let stored = Stored { measured, ..self.stored(selected) };
+                (Samples::Stored(stored, STALE), *range_ms)
             }
             Node::Subquery { input, range_ms, step_ms, shift } => {
                 let step_ns = ns(step_ms.unwrap_or(STEP_MS));

@@ -19,6 +19,7 @@ mod monitor;
 mod promql;
 mod queries;
 mod query;
+mod relabel;
 mod retention;
 mod saved;
 mod senders;
@@ -58,6 +59,7 @@ pub(crate) enum Endpoint {
     Targets,
     Rules,
     Alerts,
+    Relabel,
     History,
     Settings,
     Logs,
@@ -165,6 +167,7 @@ pub(super) async fn answer(shared: &Arc<Shared>, endpoint: Endpoint, call: Call)
         Endpoint::Targets => monitor::targets(shared, &call),
         Endpoint::Rules => monitor::rules(shared, &call),
         Endpoint::Alerts => monitor::alerts(shared, &call),
+        Endpoint::Relabel => relabel::answer(shared, call).await,
         Endpoint::Status => Ok(status::answer(shared)),
         Endpoint::Queries => Ok(queries::list(shared, &call.who)),
         Endpoint::Cancel => queries::cancel(shared, call).await,

@@ -215,6 +215,7 @@ pub(crate) static ROUTES: &[Route] = &[
     row(GET, "/api/foliot/v1/targets", Right::Read, Target::Foliot(Foliot::Targets)),
     row(GET, "/api/foliot/v1/rules", Right::Read, Target::Foliot(Foliot::Rules)),
     row(GET, "/api/foliot/v1/alerts", Right::Read, Target::Foliot(Foliot::Alerts)),
+    row(POST, "/api/foliot/v1/relabel", Right::Read, Target::Foliot(Foliot::Relabel)),
     row(GET, "/api/foliot/v1/history", Right::Operate, Target::Foliot(Foliot::History)),
     row(GET, "/api/foliot/v1/settings", Right::Operate, Target::Foliot(Foliot::Settings)),
     row(GET, "/api/foliot/v1/logs", Right::Operate, Target::Foliot(Foliot::Logs)),

@@ -17,7 +17,7 @@ const LISTED_MAX: usize = 10_000;
 const LISTED_USUAL: usize = 1_000;
 
 /// Refuses whoever may not read what is scraped and computed.
-fn check(shared: &Shared, call: &Call) -> Result<(), Reply> {
+pub(super) fn check(shared: &Shared, call: &Call) -> Result<(), Reply> {
     let database = &shared.config.listen_database.database;
     match call.who.may(Need::Read(database)) {
         true => Ok(()),
