@@ -443,7 +443,7 @@ test("PromQL is completed, answered, explained and said where it is wrong", asyn
   await page.getByText("Explain: how it was answered").click();
   assert.deepEqual(await page.locator(".tree > li > b").allTextContents(), ["answer", ">", "sum", "rate", "read", "number"]);
   assert.match(await page.locator(".tree > li", { hasText: "rate" }).textContent(), /\d series from \d+ samples, [\d.]+ [µm]?s$/);
-  assert.match(await page.locator(".tree > li", { hasText: "read" }).textContent(), /2 series from 10 samples, [\d.]+ [µm]?s$/);
+  assert.match(await page.locator(".tree > li", { hasText: "read" }).textContent(), /2 series from (8|10) samples, [\d.]+ [µm]?s$/);
   const explaining = page.waitForEvent("download");
   await page.getByRole("button", { name: "Save how A was answered as JSON" }).click();
   const explained = JSON.parse(readFileSync(await (await explaining).path(), "utf8"));

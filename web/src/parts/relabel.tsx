@@ -62,7 +62,7 @@ export function Relabelling({ params }: { params: URLSearchParams }) {
             <label>Take those of<select value="" onChange={(event) => take(event.currentTarget.value, of)}><option value="">a job…</option>{jobs.map((name) => <option key={name}>{name}</option>)}</select></label>
           )}
           <label class="whole">Labels<input type="text" class="code" placeholder={of === "targets" ? "__address__=web1:9100, env=dev" : 'up{job="web", env="dev"}'} value={labels} onInput={(event) => setLabels(event.currentTarget.value)} /></label>
-          <label class="whole">Rules, as a configuration has them<textarea class="code" rows={8} spellcheck={false} placeholder={EXAMPLE} value={rules} onInput={(event) => setRules(event.currentTarget.value)} /></label>
+          <label class="whole">Rules, as a configuration has them<textarea class="code" rows={10} spellcheck={false} placeholder={EXAMPLE} value={rules} onInput={(event) => setRules(event.currentTarget.value)} /></label>
           <button type="submit" class="main" disabled={!rules.trim()}>Try</button>
         </form>
         {error && <Failed error={error} />}

@@ -27,21 +27,23 @@ pub(super) struct Walk<'q> {
 }
 
 /// What a step takes that is being measured.
-pub(super) struct Watch {
+pub(super) struct Watch<'q> {
+    meter: &'q Meter,
     began: Instant,
     samples_before: u64,
     series: u64,
-    /// Time that others take, who are given its series.
-    elsewhere: Duration,
+    /// Time that others take, who are given its series, and samples that they look at.
+    elsewhere: (Duration, u64),
 }
 
-impl Watch {
+impl Watch<'_> {
     /// Counts a series, which `each` is given.
     pub(super) fn pass<T>(&mut self, each: impl FnOnce() -> T) -> T {
-        let began = Instant::now();
+        let (began, before) = (Instant::now(), self.meter.samples());
         self.series += 1;
         let passed = each();
-        self.elsewhere += began.elapsed();
+        self.elsewhere.0 += began.elapsed();
+        self.elsewhere.1 += self.meter.samples() - before;
         passed
     }
 }
@@ -73,17 +75,18 @@ impl<'q> Walk<'q> {
     }
 
     /// Begins to measure a step.
-    pub(super) fn watch(&self) -> Result<Watch, Error> {
-        self.meter.keep(size_of::<Took>())?;
-        let samples_before = self.meter.samples();
-        Ok(Watch { began: Instant::now(), samples_before, series: 0, elsewhere: Duration::ZERO })
+    pub(super) fn watch(&self) -> Result<Watch<'q>, Error> {
+        let meter = self.meter;
+        meter.keep(size_of::<Took>())?;
+        let (began, samples_before) = (Instant::now(), meter.samples());
+        Ok(Watch { meter, began, samples_before, series: 0, elsewhere: (Duration::ZERO, 0) })
     }
 
     /// Tells what a step took.
-    pub(super) fn told(&self, watch: Watch, step: Step) {
-        let Watch { began, samples_before, series, elsewhere } = watch;
-        let time = began.elapsed().saturating_sub(elsewhere);
-        let samples = self.meter.samples() - samples_before;
+    pub(super) fn told(&self, watch: Watch<'_>, step: Step) {
+        let Watch { meter, began, samples_before, series, elsewhere } = watch;
+        let time = began.elapsed().saturating_sub(elsewhere.0);
+        let samples = meter.samples() - samples_before - elsewhere.1;
         self.took.borrow_mut().push(Took { step, time, series, samples });
     }
 
