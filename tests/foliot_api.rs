@@ -403,6 +403,10 @@ fn the_catalogue_finds_names_by_any_part_and_shows_them_as_they_are() {
     assert_eq!(names("of=metrics&search=ISKL"), json!(["diskless"]));
     assert_eq!(names("of=metrics&search=disk.")[0], "disk.free");
     assert_eq!(names("of=measurements").as_array().unwrap().len(), 3);
+    // Letters in their order, where nothing has them side by side.
+    assert_eq!(names("of=metrics&search=DsKls"), json!(["diskless"]));
+    assert_eq!(names("of=metrics&search=dkl&without=diskl"), json!([]));
+    assert_eq!(names("of=metrics&search=dl"), json!([]));
     assert_eq!(names("of=measurements&search=onerror"), json!([HOSTILE]));
     assert_eq!(names("of=labels&search=img"), json!([HOSTILE]));
     assert_eq!(names("of=labels&metric=disk.used"), json!(["host"]));

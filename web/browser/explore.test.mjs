@@ -404,6 +404,24 @@ test("samples are listed and saved as they are", async () => {
   assert.ok(text.trim().split("\n").length >= 60, text);
 });
 
+test("lines of several questions begin with their letters, and a name that PromQL spells another way is offered", async () => {
+  await load();
+  await go(`#/explore?${new URLSearchParams([["start", "15m-ago"], ["p", "max by (host) (load_one)"], ["p", "min by (host) (load_one)"]])}`);
+  await page.waitForFunction(() => [...document.querySelectorAll(".legend .line")].map(({ textContent }) => textContent).join() === "A {host=a},A {host=b},B {host=a},B {host=b}");
+  await go(`#/explore?${new URLSearchParams([["start", "15m-ago"], ["p", 'max by (host) ({"load.one", host="a"})']])}`);
+  await page.getByText("PromQL has another name for “load.one”:").waitFor();
+  await page.getByRole("button", { name: "load_one" }).click();
+  await page.waitForFunction(() => document.querySelector(".legend .line")?.textContent === "load_one {host=a}" || document.querySelectorAll(".legend .line").length === 1);
+  const editor = page.locator(".editor .cm-content");
+  assert.equal(await editor.textContent(), 'max by (host) (load_one{host="a"})');
+  await editor.click();
+  await page.keyboard.press("Control+A");
+  await page.keyboard.press("Delete");
+  await page.keyboard.type("clamp(load_one, 1");
+  await page.waitForFunction(() => document.querySelector(".editor")?.shadowRoot?.querySelector(".cm-signature b")?.textContent === "least");
+  await page.keyboard.press("Escape");
+});
+
 test("PromQL is completed, answered, explained and said where it is wrong", async () => {
   await write([60, 45, 30, 15, 0].map((back) => `jobs_total,queue=a value=${600 - back} ${now() - back}000000000\njobs_total,queue=b value=${60 - back} ${now() - back}000000000`).join("\n"));
   await go("#/explore?start=15m-ago&m=avg:$step-avg:jobs_total{queue=*}");

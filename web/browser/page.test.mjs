@@ -395,6 +395,33 @@ test("relabelling is tried, by rules of a job and by others", async () => {
   forgive("400");
 });
 
+test("metrics are drawn beside one another, each by its kind, and texts are read in a table", async () => {
+  await load();
+  const bounds = ["0.1", "1", "+Inf"];
+  const lines = Array.from({ length: 40 }, (_, at) => bounds.map((le, index) => `lat_seconds_bucket{le="${le}"} ${(at + 1) * (index + 1)} ${(now() - 600 + at * 15) * 1000}`)).flat();
+  await fetch(`${address}/api/v1/import/prometheus`, { method: "POST", body: `${lines.join("\n")}\n` });
+  await write(`told,bed=north text="dry" ${now()}000000000`);
+  await go("#/metrics");
+  await page.getByLabel("Find a metric").fill("lat_");
+  await page.getByRole("link", { name: "Draw these beside one another" }).click();
+  await page.locator(".panel").getByText("as a map of its buckets").waitFor();
+  await page.getByLabel("Find a metric").fill("load.");
+  await page.locator(".panel").getByText("averaged over all series").first().waitFor();
+  assert.ok(await page.locator(".panel").count() >= 2);
+  // Letters in their order find what no part does.
+  await page.getByLabel("Find a metric").fill("lscbck");
+  await page.locator(".names").getByRole("link", { name: "lat_seconds_bucket" }).click();
+  await page.getByText("the last hour, as a map of its buckets").waitFor();
+  await page.getByRole("link", { name: "Explore", exact: true }).last().click();
+  await page.getByRole("img", { name: "Map of 3 buckets" }).waitFor();
+  await page.getByRole("button", { name: "Graph", exact: true }).click();
+  await page.waitForFunction(() => document.querySelectorAll(".legend .line").length === 3);
+  await go("#/metrics?metric=told.text");
+  await page.getByText("Its values are texts, which no graph shows").waitFor();
+  await page.getByRole("link", { name: "Read them in a table" }).click();
+  await page.getByRole("cell", { name: "dry" }).waitFor();
+});
+
 test("who sends it is told by protocol and address", async () => {
   await put(`put sent.here ${now()} 1 bed=north\nput sent.here ${now()} wrong bed=north\n`);
   await go("#/operations?view=senders");

@@ -1,7 +1,7 @@
 // Asking: the questions of Explore, or of a panel, over one range.
 
 import { type Answer, Refusal, query } from "./api";
-import { type Body, type Question, TO_FILL_IN, bodyOf, formOf, isRate, isShare, raw } from "./question";
+import { type Body, type Question, TO_FILL_IN, bodyOf, formOf, isQuantile, isRate, isShare, raw } from "./question";
 import { type Series, greatest, numbers, sharedLabels, title } from "./series";
 import type { Explored } from "./state";
 import { type Span, durationMs, durationText, span, step } from "./time";
@@ -148,9 +148,13 @@ export interface Drawn {
   series: Series[];
 }
 
-/** What answers come to as lines: the greatest, each with a name of its own, and the unit of the first; those of a second one say so. Three units and more have no axis in common. */
-export function drawn(outcomes: Outcome[], top: number): Drawn {
+/** The letter that a question has in front of its row. */
+export const letterOf = (at: number) => String.fromCharCode(65 + (at % 26));
+
+/** What answers come to as lines: the greatest, each with a name of its own, behind its question's letter if those are wanted, and the unit of the first; those of a second one say so. Three units and more have no axis in common. */
+export function drawn(outcomes: Outcome[], top: number, hasLetters = false): Drawn {
   const rates = new Map(outcomes.flatMap(({ answer, question }) => (answer?.series ?? []).map((series) => [series, question] as const)));
+  const letters = new Map(outcomes.map(({ question }, at) => [question, `${letterOf(at)} `]));
   const all = greatest([...rates.keys()], top);
   const unitIn = unitsOf(rates);
   const units = [...new Set(all.map(unitIn))];
@@ -159,7 +163,7 @@ export function drawn(outcomes: Outcome[], top: number): Drawn {
   const seen = new Map<string, number>();
   const lines = all.slice(0, LINES_MAX).map((series): Line => {
     const told = title(series, shared);
-    const name = told === "{}" ? rates.get(series)!.text : told;
+    const name = (hasLetters ? letters.get(rates.get(series)!)! : "") + (told === "{}" ? rates.get(series)!.text : told);
     const count = (seen.get(name) ?? 0) + 1;
     seen.set(name, count);
     return { title: count > 1 ? `${name} (${count})` : name, times: series.times, values: numbers(series), ...(other && unitIn(series) === other ? { unit: other } : {}) };
@@ -176,7 +180,7 @@ function unitsOf(questions: Map<Series, Question>): (series: Series) => Unit {
     known.set(question, byName);
     // What PromQL computes has no name, but its text has one.
     const name = series.name ? `${series.name} ${series.field}` : question.text;
-    const unit = byName.get(name) ?? (isShare(question) ? "plain" : unitOf(name, isRate(question)));
+    const unit = byName.get(name) ?? (isShare(question) ? "plain" : isQuantile(question) ? unitOf(name.replace(/_bucket\b/g, ""), false) : unitOf(name, isRate(question)));
     byName.set(name, unit);
     return unit;
   };

@@ -6,13 +6,15 @@ import { type CompletionContext, type CompletionResult, acceptCompletion, autoco
 import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
 import { HighlightStyle, StreamLanguage, bracketMatching, syntaxHighlighting } from "@codemirror/language";
 import { Annotation, EditorState, Prec, StateEffect, StateField } from "@codemirror/state";
-import { Decoration, type DecorationSet, EditorView, type KeyBinding, keymap, placeholder } from "@codemirror/view";
+import { Decoration, type DecorationSet, EditorView, type KeyBinding, type Tooltip, keymap, placeholder, showTooltip } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 import { type Position, catalogue, check, fields } from "./api";
 import { CLAUSES, type Expected, FUNCTIONS, INFLUXQL_HELP, type Word, type WordClass, expected, nextWord, quotedName, quotedValue } from "./influxql";
 import { OPENTSDB_AGGREGATORS, OPENTSDB_PARTS, type OpentsdbExpected, nextOpentsdbWord, opentsdbExpected } from "./opentsdb";
 import { halvesOf, promqlName, storedFields } from "./metric";
-import { PROMQL_HELP, type PromqlExpected, nextPromqlWord, promqlExpected } from "./promql";
+import { type PromqlExpected, nextPromqlWord, promqlExpected } from "./promql";
+import { PROMQL_HELP, promqlCall, promqlSignature } from "./promqlfunctions";
+import { hasLetters } from "./nearest";
 import { type Language, bodyOf, selectorOf } from "./question";
 
 const NAMES_OFFERED = 50;
@@ -52,6 +54,8 @@ const look = EditorView.theme({
   ".cm-tooltip.cm-tooltip-autocomplete > ul > li": { padding: "0.2rem 0.7rem" },
   ".cm-tooltip-autocomplete ul li[aria-selected]": { background: "var(--hover)", color: "var(--accent)" },
   ".cm-tooltip.cm-completionInfo": { padding: "0.4rem 0.7rem", maxWidth: "22rem", font: "13px/1.45 system-ui, sans-serif" },
+  ".cm-signature": { padding: "0.15rem 0.6rem", fontSize: "12px", color: "var(--faint)" },
+  ".cm-signature b": { color: "var(--text)" },
   ".cm-wrong": { textDecoration: "underline wavy var(--bad)", textUnderlineOffset: "3px" },
   ".cm-completionDetail": { color: "var(--faint)", fontStyle: "normal" },
 });
@@ -62,7 +66,7 @@ const WORDS = [
 ];
 
 const PROMQL_WORDS = [
-  ...Object.entries(PROMQL_HELP).map(([name, detail]) => ({ label: `${name}()`, detail })),
+  ...Object.entries(PROMQL_HELP).map(([name, detail]) => ({ label: `${name}()`, detail, info: promqlSignature(name)! })),
   ...["by", "without", "offset", "on", "ignoring", "and", "or", "unless"].map((label) => ({ label, detail: "" })),
 ];
 
@@ -208,10 +212,41 @@ const completing = (language: Language, database: () => string) => async (contex
   const low = wanted.typed.toLowerCase();
   // The server finds any part of a name; names that begin so come first.
   const begins = ({ label }: Offer) => Number(label.toLowerCase().replace(/^["']/, "").startsWith(low));
-  const options = found.filter(({ label }) => label.toLowerCase().includes(low)).sort((a, b) => begins(b) - begins(a))
+  const whole = found.filter(({ label }) => label.toLowerCase().includes(low));
+  // Names that have the letters in their order are better than none.
+  const options = (whole.length ? whole : found.filter(({ label }) => hasLetters(label.toLowerCase(), low))).sort((a, b) => begins(b) - begins(a))
     .map(({ label, detail, info }) => ({ label, detail, ...(info ? { info } : {}), apply: label.endsWith("()") ? label.slice(0, -1) : label }));
   return { from: wanted.from, options: options.slice(0, NAMES_OFFERED), filter: false };
 };
+
+/** What the call around the cursor takes, above it; what stands there is in bold. */
+const signature = StateField.define<Tooltip | null>({
+  create: () => null,
+  update(told, { state, docChanged, selection }) {
+    if (!docChanged && !selection) return told;
+    const { head, empty } = state.selection.main;
+    const call = empty ? promqlCall(state.doc.toString(), head) : null;
+    const takes = call && promqlSignature(call.name);
+    if (!call || !takes) return null;
+    return { pos: call.from, above: true, create: () => ({ dom: signatureDom(takes, call.at) }) };
+  },
+  provide: (field) => showTooltip.from(field),
+});
+
+function signatureDom(takes: string, at: number): HTMLElement {
+  const dom = document.createElement("div");
+  dom.className = "cm-signature";
+  const [, name = "", inner = ""] = /^([^(]*)\((.*)\)$/.exec(takes) ?? [];
+  const parts = inner.split(", ");
+  dom.append(`${name}(`);
+  parts.forEach((part, index) => {
+    const said = document.createElement(index === Math.min(at, parts.length - 1) ? "b" : "span");
+    said.textContent = part;
+    dom.append(index ? ", " : "", said);
+  });
+  dom.append(")");
+  return dom;
+}
 
 /** Tab takes the offer that is chosen, else the first one; without offers it leaves the editor. */
 const take: KeyBinding = {
@@ -330,7 +365,7 @@ export function edit(host: HTMLElement, editing: Editing): Editor {
       history(), bracketMatching(), closeBrackets(), EditorView.lineWrapping, placeholder(editing.hint), COLOURED[editing.language], syntaxHighlighting(colours), look,
       EditorView.contentAttributes.of({ "aria-label": editing.label, spellcheck: "false" }),
       autocompletion({ override: [completing(editing.language, editing.database)], icons: false, defaultKeymap: false, selectOnOpen: false, interactionDelay: 0, activateOnTypingDelay: 120 }),
-      wrongs,
+      wrongs, ...(editing.language === "promql" ? [signature] : []),
       EditorView.updateListener.of((update) => {
         if (update.docChanged) looking.later();
         if (update.docChanged && !update.transactions.some((one) => one.annotation(fromOutside))) editing.onText(update.state.doc.toString());

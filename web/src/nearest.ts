@@ -28,3 +28,9 @@ export function nearest(name: string, all: string[], most: number): string[] {
   const near = ranked.filter(({ apart, holds }) => holds || apart <= Math.max(1, low.length / 3));
   return near.sort((a, b) => a.apart - b.apart || (a.other < b.other ? -1 : 1)).slice(0, most).map(({ other }) => other);
 }
+
+/** Whether a name has some letters in their order, with others between; both in lower case. */
+export function hasLetters(name: string, letters: string): boolean {
+  let at = -1;
+  return [...letters].every((letter) => (at = name.indexOf(letter, at + 1)) >= 0);
+}

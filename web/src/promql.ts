@@ -1,24 +1,8 @@
-// What the editor knows of PromQL: which words are which, what may stand at the cursor, and what a
-// function does. The language itself is the server's; nothing here decides what is right.
+// What the editor knows of PromQL: which words are which, and what may stand at the cursor. The language itself is the server's; nothing here decides what is right.
 
 import type { Word, WordClass } from "./influxql";
 
-/** Functions and aggregations, with what they do. */
-export const PROMQL_HELP: Record<string, string> = {
-  abs: "without sign", absent: "1 where nothing is selected", avg: "mean of series", avg_over_time: "mean of the range", bottomk: "the k least series",
-  ceil: "rounded up", changes: "how often the value changed", clamp: "held between two bounds", clamp_max: "no more than", clamp_min: "no less than",
-  count: "number of series", count_over_time: "samples of the range", count_values: "series by value", delta: "change of a gauge over the range",
-  deriv: "slope a second of a gauge", exp: "e to the power", floor: "rounded down", group: "1 for each group", histogram_quantile: "quantile of le buckets",
-  idelta: "change of the last two samples", increase: "growth of a counter over the range", irate: "growth a second of the last two samples",
-  label_join: "a label made of others", label_replace: "a label made by a pattern", last_over_time: "newest of the range", ln: "natural logarithm",
-  max: "greatest of series", max_over_time: "greatest of the range", min: "least of series", min_over_time: "least of the range",
-  predict_linear: "where the slope leads", quantile: "quantile of series", quantile_over_time: "quantile of the range", rate: "growth a second of a counter",
-  resets: "how often a counter began anew", round: "rounded to", scalar: "one series as a number", sort: "least first", sort_desc: "greatest first",
-  sqrt: "square root", stddev: "deviation of series", stddev_over_time: "deviation of the range", sum: "sum of series", sum_over_time: "sum of the range",
-  time: "seconds since 1970", timestamp: "time of the sample", topk: "the k greatest series", vector: "a number as a series",
-};
-
-const AGGREGATIONS = new Set(["avg", "bottomk", "count", "count_values", "group", "max", "min", "quantile", "stddev", "sum", "topk"]);
+const AGGREGATIONS = new Set(["avg", "bottomk", "count", "count_values", "group", "max", "min", "quantile", "stddev", "stdvar", "sum", "topk"]);
 
 const KEYWORDS = new Set(["by", "without", "on", "ignoring", "group_left", "group_right", "bool", "offset", "and", "or", "unless", "atan2", "inf", "nan"]);
 
@@ -41,10 +25,10 @@ export function nextPromqlWord(text: string): Word {
   const low = name.toLowerCase();
   if (KEYWORDS.has(low)) return { class: "keyword", text: name };
   const calls = /^\s*\(/.test(text.slice(name.length)) || (AGGREGATIONS.has(low) && /^\s*(by|without)\b/i.test(text.slice(name.length)));
-  return { class: calls && low in PROMQL_HELP ? "function" : "name", text: name };
+  return { class: calls ? "function" : "name", text: name };
 }
 
-function words(text: string): Word[] {
+export function words(text: string): Word[] {
   const found: Word[] = [];
   for (let at = 0; at < text.length;) {
     const word = nextPromqlWord(text.slice(at));
@@ -97,6 +81,21 @@ export function promqlExpected(text: string, cursor: number): PromqlExpected {
     return { ...base, of: "labels", metric: used.find((name) => name !== typed) ?? "" };
   }
   return { ...base, of: "metrics" };
+}
+
+/** Metrics that an expression names in braces, in quotes and alone: `{"web.requests"}`. */
+export const quotedMetricsIn = (text: string): string[] =>
+  [...text.matchAll(/\{\s*"((?:[^"\\]|\\.)*)"\s*(?=[,}])/g)].map(([, name = ""]) => name.replace(/\\(.)/g, "$1"));
+
+/** The same expression with another name of a metric, as a selector of it alone is written. */
+export function withMetric(text: string, name: string, selector: string): string {
+  const literal = (part: string) => part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+  const isBare = !selector.startsWith("{");
+  const before = new RegExp(`\\{\\s*"${literal(name)}"\\s*(,\\s*|\\})|(?<![\\w:."])${literal(name)}(?![\\w:.])(\\s*\\{\\s*)?`, "g");
+  return text.replace(before, (_, end: string | undefined, brace: string | undefined) => {
+    if (end !== undefined) return isBare ? selector + (end === "}" ? "" : "{") : `${selector.slice(0, -1)}${end}`;
+    return isBare ? selector + (brace ?? "") : brace ? `${selector.slice(0, -1)}, ` : selector;
+  });
 }
 
 /** The metrics that an expression names by themselves. */

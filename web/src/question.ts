@@ -150,6 +150,13 @@ const shownOf = (mean: string, rate: Form["rate"]) => (rate === "counter" ? `non
 export const selectText = (measurement: string, field = "*", filters: Filter[] = [], rate: Form["rate"] = "") =>
   `SELECT ${shownOf(`mean(${field})`, rate)} FROM ${quoted(measurement)} WHERE time >= $start AND time < $end${influxTests(filters)} GROUP BY time($step), *`;
 
+/** A metric's texts as they are stored, in InfluxQL: only lines have some, and their fields stand behind the last point. */
+export function storedTexts(metric: string): Question {
+  const at = metric.lastIndexOf(".");
+  const [measurement, field] = at > 0 ? [metric.slice(0, at), metric.slice(at + 1)] : [metric, "value"];
+  return { language: "influxql", text: `SELECT ${quoted(field)} FROM ${quoted(measurement)} WHERE time >= $start AND time < $end GROUP BY *`, isForm: false, isHidden: false };
+}
+
 /** A form's question in InfluxQL, about the measurement and the field that its metric is. */
 export const influxqlOf = (form: Form, { measurement, field }: Halves): string =>
   selectText(measurement, field ? quoted(field) : "*", form.filters, form.rate);
@@ -199,6 +206,12 @@ export function isRate(question: Question): boolean {
     ? /(^|:)rate(\{|:)/.test(question.text)
     : /\b((non_negative_)?derivative|i?rate|deriv)\s*\(/i.test(question.text);
 }
+
+/** Whether the answer is values from histograms, in the unit that those were observed in. */
+export const isQuantile = ({ language, text }: Question) => language === "promql" && /\bhistogram_(quantile|avg|stddev|sum)\s*\(/.test(text);
+
+/** Whether the answer tells by how much something grew, from time to time. */
+export const isGrowth = (question: Question) => isRate(question) || (question.language === "promql" && /\bi?(increase|delta)\s*\(/.test(question.text));
 
 export interface Body {
   language: Language;

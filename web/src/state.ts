@@ -3,7 +3,7 @@
 
 import { database, here } from "./database";
 import { isForeign, translated } from "./links";
-import { type Language, type Question, about, formOf } from "./question";
+import { type Language, type Question, about, formOf, storedTexts } from "./question";
 import { type Range, type Zone, isZone } from "./time";
 
 export interface Explored {
@@ -13,7 +13,7 @@ export interface Explored {
   step: string;
   /** Seconds between refreshes; 0 for none. */
   refresh: number;
-  view: "graph" | "table" | "samples";
+  view: "graph" | "heatmap" | "table" | "samples";
   database: string;
   isStacked: boolean;
   isLogarithmic: boolean;
@@ -78,7 +78,7 @@ export function read(params: URLSearchParams): Explored {
   explored.zone = zoneOf(params) ?? "local";
   explored.step = (params.get("step") ?? "").trim();
   explored.refresh = Math.max(0, Math.min(3600, Number(params.get("refresh") ?? params.get("autoreload")) || 0));
-  explored.view = (["table", "samples"] as const).find((view) => view === params.get("view")) ?? "graph";
+  explored.view = (["heatmap", "table", "samples"] as const).find((view) => view === params.get("view")) ?? "graph";
   explored.top = Math.max(0, Math.min(1000, Math.floor(Number(params.get("top")) || 0)));
   explored.database = params.get("db") ?? "";
   explored.isStacked = params.has("stacked");
@@ -114,6 +114,10 @@ export function write(explored: Explored): string {
 /** The address of Explore with a first question about a metric. */
 export const exploring = (metric: string, counts = false) =>
   write({ ...unexplored(), database: database(), questions: [about(metric, counts)] });
+
+/** The address of a metric's texts, as a table. */
+export const textsAddress = (metric: string) =>
+  write({ ...unexplored(), database: database(), view: "table", questions: [storedTexts(metric)] });
 
 /** The address of a metric's own page. */
 export const metricAddress = (metric: string) => here(`#/metrics?${new URLSearchParams({ metric })}`);

@@ -15,40 +15,56 @@ function scaled(value: number, base: number, prefixes: string[]): [number, strin
   return [size, prefixes[index] ?? ""];
 }
 
-/** Three significant digits, without zeros that say nothing. */
-function digits(value: number): string {
+/** Significant digits that people read. */
+const DIGITS = 3;
+
+/** Digits that tell neighbours on an axis apart, at most. */
+const DIGITS_MAX = 9;
+
+/** Some significant digits, without zeros that say nothing. */
+function digits(value: number, count: number): string {
   const size = Math.abs(value);
-  if (size !== 0 && size < 0.001) return value.toExponential(2).replace(/\.?0+e/, "e");
-  const text = size >= 100 || size === 0 ? value.toFixed(0) : value.toPrecision(3);
+  if (size !== 0 && size < 0.001) return value.toExponential(count - 1).replace(/\.?0+e/, "e");
+  const text = size >= 10 ** (count - 1) || size === 0 ? value.toFixed(0) : value.toPrecision(count);
   return text.includes(".") ? text.replace(/\.?0+$/, "") : text;
 }
 
-function seconds(value: number): string {
+function seconds(value: number, count: number): string {
   const size = Math.abs(value);
   if (size === 0) return "0 s";
-  if (size < 1e-3) return `${digits(value * 1e6)} µs`;
-  if (size < 1) return `${digits(value * 1e3)} ms`;
-  if (size < 120) return `${digits(value)} s`;
-  if (size < 7200) return `${digits(value / 60)} min`;
-  return size < 172800 ? `${digits(value / 3600)} h` : `${digits(value / 86400)} d`;
+  if (size < 1e-3) return `${digits(value * 1e6, count)} µs`;
+  if (size < 1) return `${digits(value * 1e3, count)} ms`;
+  if (size < 120) return `${digits(value, count)} s`;
+  if (size < 7200) return `${digits(value / 60, count)} min`;
+  return size < 172800 ? `${digits(value / 3600, count)} h` : `${digits(value / 86400, count)} d`;
 }
 
-export function format(value: number | null | undefined, unit: Unit = "plain"): string {
+export function format(value: number | null | undefined, unit: Unit = "plain", count = DIGITS): string {
   if (value === null || value === undefined) return "–";
   if (!Number.isFinite(value)) return String(value);
-  if (unit === "seconds") return seconds(value);
-  if (unit === "percent") return `${digits(value)} %`;
+  if (unit === "seconds") return seconds(value, count);
+  if (unit === "percent") return `${digits(value, count)} %`;
   const isBytes = unit === "bytes" || unit === "bytes/s";
   const [size, prefix] = scaled(value, isBytes ? 1024 : 1000, isBytes ? BINARY : DECIMAL);
   const name = unit === "bytes" ? "B" : unit === "bytes/s" ? "B/s" : unit === "/s" ? "/s" : "";
   const gap = isBytes || (name && prefix) ? " " : "";
-  return `${digits(size)}${gap}${prefix}${name}`;
+  return `${digits(size, count)}${gap}${prefix}${name}`;
+}
+
+/** Ticks of an axis, with as many digits as tell them apart. */
+export function ticksOf(ticks: number[], unit: Unit): string[] {
+  for (let count = DIGITS; ; count += 1) {
+    const texts = ticks.map((tick) => format(tick, unit, count));
+    if (count === DIGITS_MAX || new Set(texts).size === texts.length) return texts;
+  }
 }
 
 /** What a metric of this name most likely counts. */
 export function unitOf(metric: string, isRate: boolean): Unit {
   const words = metric.toLowerCase().split(/[^a-z0-9]+/);
   const has = (...wanted: string[]) => wanted.some((word) => words.includes(word));
+  // Of a histogram they say how many there were of what its name tells the unit of.
+  if (has("bucket") || words.at(-1) === "count") return isRate ? "/s" : "plain";
   if (has("bytes", "byte", "octets") || (words.includes("meminfo") && !isRate)) return isRate ? "bytes/s" : "bytes";
   if (has("percent", "pct") && !isRate) return "percent";
   if (has("seconds", "secs", "duration") && !isRate) return "seconds";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { nextPromqlWord, promqlExpected, metricsIn } from "../src/promql";
+import { nextPromqlWord, promqlExpected, metricsIn, quotedMetricsIn, withMetric } from "../src/promql";
 import { halvesOf, promqlName } from "../src/metric";
 import { formOf, promqlOf, raw, selectorOf } from "../src/question";
 
@@ -63,4 +63,14 @@ describe("metrics of an expression", () => {
     ["histogram_quantile(0.9, sum(rate(x_bucket[$range])) without (le)) # not", ["x_bucket"]],
     ["1 + 2", []],
   ])("%s are these", (text, names) => expect(metricsIn(text)).toEqual(names));
+});
+
+describe("another name of a metric", () => {
+  it.each([
+    ['{"air.temp"}', "air.temp", "air_temp", "air_temp"], ['rate({"air.temp", bed="n"}[5m])', "air.temp", "air_temp", 'rate(air_temp{bed="n"}[5m])'],
+    ['sum(web_requests) / web_requests_total', "web_requests", '{"web.requests"}', 'sum({"web.requests"}) / web_requests_total'],
+    ['web_requests{host="a"}', "web_requests", '{"web.requests"}', '{"web.requests", host="a"}'], ["cpuu + cpu", "cpuu", "cpu", "cpu + cpu"],
+    ['{"a.b"} + {"a.c"}', "a.b", '{"a.d"}', '{"a.d"} + {"a.c"}'],
+  ])("in %s", (text, name, selector, made) => expect(withMetric(text, name, selector)).toBe(made));
+  it("is looked for in quotes, too", () => expect(quotedMetricsIn('{"a.b"} + {"c", d="e"} + x{y="z"} + {f="g"}')).toEqual(["a.b", "c"]));
 });

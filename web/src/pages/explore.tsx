@@ -4,8 +4,10 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { type Note, Refusal, annotations } from "../api";
 import { type Outcomes, asBody, askAll, drawn, isAsked, wantedOf } from "../asking";
 import { useAsked } from "../hooks";
+import { areBuckets, heat } from "../heat";
 import { Chart, LINES_MAX } from "../parts/chart";
 import { Explain } from "../parts/explain";
+import { Heatmap } from "../parts/heatmap";
 import { Legend } from "../parts/legend";
 import { Nearest, NearestOfNothing } from "../parts/nearest";
 import { Row } from "../parts/row";
@@ -19,7 +21,7 @@ import { Toolbar, ViewBar } from "../parts/toolbar";
 import { curl, javascript, link, python } from "../code";
 import { type Walk, forget, keep, kept, walked } from "../history";
 import { useKeys } from "../keys";
-import { type Body, type Question, asksStored, emptyForm, textOf } from "../question";
+import { type Body, type Question, asksStored, emptyForm, isGrowth, textOf } from "../question";
 import { csv, json, tablesCsv } from "../series";
 import { type Explored, place, read, write, zoneOf } from "../state";
 import { durationText, timeText } from "../time";
@@ -172,7 +174,10 @@ function Result({ found, explored, set, onRun }: ResultProps) {
   const notes: Note[] = noted.answer?.annotations ?? NO_NOTES;
   const answered = found.outcomes.filter(({ answer }) => answer);
   const count = answered.reduce((sum, { answer }) => sum + (answer?.series.length ?? 0), 0);
-  const { lines: bare, unit, series: all } = useMemo(() => drawn(answered, explored.top), [found, explored.top]);
+  const { lines: bare, unit, series: all } = useMemo(() => drawn(found.outcomes, explored.top, found.outcomes.length > 1), [found, explored.top]);
+  const hasBuckets = useMemo(() => areBuckets(all), [all]);
+  const isMap = explored.view === "heatmap" && hasBuckets;
+  const buckets = useMemo(() => (isMap ? heat(all, answered.every(({ question }) => isGrowth(question))) : null), [all, isMap]);
   const lines = useMemo(() => bare.map((line) => ({ ...line, isHidden: hidden.has(line.title) })), [bare, hidden]);
   if (!answered.length) return null;
   const tables = answered.flatMap(({ answer }) => answer?.tables ?? []);
@@ -181,6 +186,7 @@ function Result({ found, explored, set, onRun }: ResultProps) {
   // What computes is asked as it stands: that is not what is stored.
   const computed = answered.filter(({ question }) => !asksStored(question)).length;
   const asStored = !computed ? "as they are stored" : computed === answered.length ? "as they are computed; a metric alone shows what is stored" : `those of ${computed} as they are computed, the others as they are stored`;
+  const isGraph = all.length > 0 && !isMap && (explored.view === "graph" || explored.view === "heatmap");
   const isListing = tables.length > 0 && !all.length;
   const toggle = (name: string, isAlone: boolean) => setHidden((before) => {
     if (isAlone) {
@@ -200,7 +206,7 @@ function Result({ found, explored, set, onRun }: ResultProps) {
           in {Math.round(found.tookMs)} ms{!isListing && `; ${explored.view === "samples" ? asStored : `steps of ${durationText(found.stepMs)}`}`}
           {explored.view === "graph" && all.length > LINES_MAX && `; the first ${LINES_MAX} are drawn`}
         </p>
-        {!isListing && <ViewBar explored={explored} set={set} />}
+        {!isListing && <ViewBar explored={explored} set={set} hasBuckets={hasBuckets} />}
       </div>
       {tables.length > 0 && <Tables all={tables} />}
       {!all.length && !tables.length && answered.some(({ answer }) => answer?.tables) && <Empty title="There is nothing of that kind"><p>The statement was carried out, and its list is empty.</p></Empty>}
@@ -210,9 +216,15 @@ function Result({ found, explored, set, onRun }: ResultProps) {
             {found.span.end - found.span.start < MONTH_MS && <> Try <button type="button" onClick={() => set({ range: { start: "30d-ago", end: "now" } })}>30 days</button>.</>}</p>
         </Empty>
       )}
-      {all.length > 0 && explored.view !== "graph" && <Samples all={all} zone={explored.zone} />}
-      {all.length > 0 && explored.view === "graph" && all.every(({ kind }) => kind === "string") && <p class="note" role="status">These values are texts, which no graph shows: the table does.</p>}
-      {all.length > 0 && explored.view === "graph" && (
+      {buckets && (
+        <>
+          <Heatmap heat={buckets} span={found.span} unit={unit} zone={explored.zone} height={360} label={`Map of ${buckets.bounds.length} buckets`} onRange={({ start, end }) => set({ range: { start: String(start), end: String(end) } })} />
+          <p class="note">By the upper bounds of buckets; the more fell into one, the darker it is. A bound of several series is their sum.</p>
+        </>
+      )}
+      {all.length > 0 && (explored.view === "table" || explored.view === "samples") && <Samples all={all} zone={explored.zone} />}
+      {isGraph && all.every(({ kind }) => kind === "string") && <p class="note" role="status">These values are texts, which no graph shows: the table does.</p>}
+      {isGraph && (
         <>
           <Chart
             lines={lines} span={found.span} unit={unit} zone={explored.zone} height={360} isStacked={explored.isStacked}

@@ -159,7 +159,7 @@ export function Import() {
               {isTried && run?.progress ? `Import ${format(run.progress.rows)} good lines` : "Import"}
             </button>
             {lacks.length > 0 && <span class="quiet">No column is a {lacks.join(", and none a ")}: choose {lacks.length > 1 ? "them" : "it"} above.{lacks.includes("value") && " Is there another mark before decimals than is chosen?"}</span>}
-            {!lacks.length && !isTried && !isBusy && !run && <span class="note">A dry run reads all of it, says what is wrong by line, and stores nothing.</span>}
+            {!lacks.length && !isTried && !isBusy && !run && <span class="note">A dry run reads all of it, says what is wrong by line, and stores nothing. Import comes after it.</span>}
             {isBusy && <button type="button" onClick={() => run.abort.abort()}>Cancel</button>}
           </p>
           {run && <progress value={run.progress?.bytes ?? 0} max={Math.max(1, chosen.file.size)} aria-label="Read so far" />}

@@ -1,24 +1,20 @@
 // Metrics: all of them by any part of their names, and one of them closely.
 
 import { useState } from "preact/hooks";
-import { type Facts, type Help, cardinality, catalogue, facts, query } from "../api";
-import { answered } from "../asking";
-import { database } from "../database";
+import { type Facts, type Help, cardinality, catalogue, facts } from "../api";
+import { here } from "../database";
 import { useAsked, useHidesOwn } from "../hooks";
 import { HideOwn, WITHOUT_OWN, isOwn } from "../parts/own";
-import { Chart } from "../parts/chart";
 import { Delete } from "../parts/delete";
 import { Labelled } from "../parts/labelled";
+import { Drawn, Panels, exploringAs, shownOf } from "../parts/metricpanel";
 import { Reporters } from "../parts/reporters";
 import { SeriesMakers } from "../parts/senders";
 import { Empty, Failed, Loading, Tile } from "../parts/small";
-import { about, bodyOf, isPlainName } from "../question";
-import { isCounter, numbers, sharedLabels, title } from "../series";
-import { exploring, labelAddress, metricAddress } from "../state";
-import { spanText, step, timeText } from "../time";
-import { format, unitOf } from "../units";
+import { labelAddress, metricAddress, textsAddress } from "../state";
+import { spanText, timeText } from "../time";
+import { format } from "../units";
 
-const HOUR_MS = 3_600_000;
 const NAMES_LISTED = 200;
 const VALUES_LISTED = 50;
 
@@ -30,11 +26,15 @@ export function Metrics({ params }: { params: URLSearchParams }) {
   const without = hidesOwn && !search.toLowerCase().includes("foliot") ? WITHOUT_OWN : "";
   const asked = useAsked(`metrics ${search} ${without}`, (signal) => catalogue("metrics", { search, without, limit: NAMES_LISTED }, signal));
   const found = asked.answer;
+  const arePanels = params.get("view") === "panels";
   return (
     <div class={`columns ${metric || label ? "chosen" : ""}`}>
       <section class="card names" aria-label="Metrics">
         <input type="search" placeholder="Find a metric by any part of its name" aria-label="Find a metric" value={search} onInput={(event) => setSearch(event.currentTarget.value)} />
         <HideOwn isHidden={hidesOwn} onChange={setHidesOwn} />
+        {found && found.names.length > 0 && !metric && !label && (
+          <p class="bar">{arePanels ? <a href={here("#/metrics")}>What makes most series</a> : <a href={here("#/metrics?view=panels")}>Draw these beside one another</a>}</p>
+        )}
         {asked.error && <Failed error={asked.error} again={asked.again} />}
         {!found && asked.isLoading && <Loading what="Looking…" />}
         {found && !found.names.length && (
@@ -50,7 +50,7 @@ export function Metrics({ params }: { params: URLSearchParams }) {
         </ul>
         {found && !found.is_whole && <p class="note">The first {found.names.length}; type more of the name to see others.</p>}
       </section>
-      {metric ? <Metric key={metric} metric={metric} /> : label ? <Labelled key={`${label}\0${value}`} label={label} value={value} /> : <Largest />}
+      {metric ? <Metric key={metric} metric={metric} /> : label ? <Labelled key={`${label}\0${value}`} label={label} value={value} /> : arePanels ? <Panels key={search} names={found?.names ?? []} /> : <Largest />}
     </div>
   );
 }
@@ -134,27 +134,9 @@ function Largest() {
   );
 }
 
-async function panel(metric: string, signal: AbortSignal) {
-  const span = { start: Date.now() - HOUR_MS, end: Date.now() };
-  const stepMs = step(HOUR_MS, 240);
-  const ask = (counts: boolean) => {
-    const question = about(metric, counts);
-    return answered(database(), question, { ...bodyOf(question, span, stepMs), by_itself: true }, signal);
-  };
-  if (!isPlainName(metric)) return { span, counts: false, series: (await ask(false)).series };
-  // The samples as they are tell a counter from a gauge: their last quarter of an hour is enough, where there are some.
-  const stored = async (start: number) => {
-    const body = { ...bodyOf(about(metric), { start, end: span.end }, stepMs), text: `none:${metric}`, by_itself: true };
-    return (await query(database(), body, signal).catch(() => null))?.series ?? [];
-  };
-  const recent = await stored(span.end - HOUR_MS / 4);
-  const counts = isCounter((recent.length ? recent : await stored(span.start)).slice(0, 20), metric);
-  return { span, counts, series: (await ask(counts)).series };
-}
-
 function Metric({ metric }: { metric: string }) {
   const counted = useAsked(metric, (signal) => cardinality({ metric, limit: 100 }, signal));
-  const drawn = useAsked(metric, (signal) => panel(metric, signal), 10_000);
+  const drawn = useAsked(metric, (signal) => shownOf(metric, signal), 10_000);
   const [label, setLabel] = useState("");
   const [turn, setTurn] = useState(0);
   const [isWanted, setIsWanted] = useState(false);
@@ -163,7 +145,8 @@ function Metric({ metric }: { metric: string }) {
   const told = useAsked(`facts ${metric} ${turn} ${mayCount}`, (signal) => (mayCount ? facts({ metric }, signal) : Promise.resolve(null)));
   const found = counted.answer;
   const shown = drawn.answer;
-  const shared = sharedLabels(shown?.series ?? []);
+  const kinds = told.answer?.kinds ?? [];
+  const areTexts = kinds.length > 0 && kinds.every((kind) => kind === "string");
   if (found && !found.series) {
     return (
       <div class="details">
@@ -179,19 +162,14 @@ function Metric({ metric }: { metric: string }) {
       <section class="card wide">
         <div class="head">
           <h2 class="name">{metric}</h2>
-          <a class="button" href={exploring(metric, shown?.counts)}>Explore</a>
+          <a class="button" href={areTexts ? textsAddress(metric) : exploringAs(metric, shown?.kind)}>Explore</a>
         </div>
         {told.answer?.help && <Described of={told.answer.help} />}
         {drawn.error && <Failed error={drawn.error} again={drawn.again} />}
         {!shown && drawn.isLoading && <Loading what="Drawing the last hour…" />}
-        {shown && (shown.series.length
-          ? <>
-              <p class="note">the last hour, {shown.counts ? "as a rate, because the values only grow" : "averaged over all series"}</p>
-              <Chart
-                lines={shown.series.map((series) => ({ title: title(series, shared), times: series.times, values: numbers(series) }))}
-                span={shown.span} unit={unitOf(metric, shown.counts)} zone="local" height={220} label={`${metric}, the last hour`}
-              />
-            </>
+        {shown && shown.series.length > 0 && <Drawn metric={metric} shown={shown} height={220} />}
+        {shown && !shown.series.length && (areTexts
+          ? <Empty title="Its values are texts, which no graph shows"><p><a href={textsAddress(metric)}>Read them in a table</a></p></Empty>
           : <Empty title="No samples in the last hour"><p>Explore may find older ones.</p></Empty>)}
       </section>
       {told.error && <Failed error={told.error} again={told.again} />}

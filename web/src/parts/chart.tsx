@@ -6,7 +6,7 @@ import type { Note } from "../api";
 import { stacked, withHoles } from "../series";
 import { pause } from "../slices";
 import { type Span, type Zone, tickTexts, timeText } from "../time";
-import { type Unit, format, tickSteps } from "../units";
+import { type Unit, format, tickSteps, ticksOf } from "../units";
 import { Tip } from "./tip";
 
 export interface Line {
@@ -56,7 +56,7 @@ const dense = (lines: Line[]) => lines.reduce((sum, { times }) => sum + times.le
 /** Whether a graph of lines is drawn in several tasks, since one would hold up all else. */
 const isHeavy = (lines: Line[]) => lines.length > LINES_LIVELY_MAX || dense(lines);
 
-const style = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+export const style = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 /** The lines over one row of times: as they are, and as they are drawn. */
 interface Aligned {
@@ -76,7 +76,7 @@ function aligned(lines: Line[], isStacked: boolean): Aligned {
 /** uPlot's names of the sides. */
 const RIGHT = 1;
 const BOTTOM = 2;
-const LEFT = 3;
+export const LEFT = 3;
 
 /** The unit of the right axis; nothing where there is none, as under lines that stand on each other. */
 const rightUnit = ({ lines, isStacked }: Props): Unit | null => (isStacked ? null : lines.find(({ unit }) => unit)?.unit ?? null);
@@ -84,21 +84,30 @@ const rightUnit = ({ lines, isStacked }: Props): Unit | null => (isStacked ? nul
 /** The unit of the left axis: sums of several units have none. */
 const leftUnit = ({ lines, isStacked, unit }: Props): Unit => (isStacked && lines.some((line) => line.unit) ? "plain" : unit);
 
-const look = () => ({ stroke: style("--faint"), font: "12px system-ui, sans-serif", ticks: { show: false } });
-const grid = (show: boolean) => ({ stroke: style("--edge"), width: 1, show });
+export const look = () => ({ stroke: style("--faint"), font: "12px system-ui, sans-serif", ticks: { show: false } });
+export const grid = (show: boolean) => ({ stroke: style("--edge"), width: 1, show });
+
+/** Pixels beside a graph for the texts of an axis. */
+const AXIS_PX = 64;
+
+/** More where texts are long: those of close neighbours have many digits. */
+const roomFor: uPlot.Axis.Size = (_, texts) => Math.max(AXIS_PX, ...(texts ?? []).map((text) => 16 + 7 * String(text ?? "").length));
 
 /** An axis of values; the lines of the right one would cross those of the left. */
 function valueAxis(side: typeof LEFT | typeof RIGHT, unit: Unit): uPlot.Axis {
   return {
-    ...look(), grid: grid(side === LEFT), side, scale: side === LEFT ? "y" : "right", size: 64, gap: 6, incrs: tickSteps(unit), space: 34,
-    values: (_, ticks) => ticks.map((tick) => format(tick, unit)),
+    ...look(), grid: grid(side === LEFT), side, scale: side === LEFT ? "y" : "right", size: roomFor, gap: 6, incrs: tickSteps(unit), space: 34,
+    values: (_, ticks) => ticksOf(ticks, unit),
   };
 }
 
-const timeAxis = (zone: Zone): uPlot.Axis => ({
+export const timeAxis = (zone: Zone): uPlot.Axis => ({
   ...look(), grid: grid(false), side: BOTTOM, size: 28, space: 72,
   values: (_, ticks) => tickTexts(ticks, zone),
 });
+
+/** Dates of a zone, for ticks at its hours and days. */
+export const zoned = (zone: Zone) => (at: number) => (zone === "local" ? new Date(at) : uPlot.tzDate(new Date(at), zone === "utc" ? "Etc/UTC" : zone));
 
 /** With Shift, dragging moves the range: it is shown at once, and asked when the button is let go. */
 function panning(plot: uPlot, handlers: { current: Props }, shift: { ms: number }, usual: (event: MouseEvent) => null) {
@@ -147,7 +156,7 @@ function options(props: Props, width: number, handlers: { current: Props }, unde
   const scale: uPlot.Scale = props.isLogarithmic ? { distr: 3 } : { range: (_, low, high) => yRange(low, high, Boolean(props.fromZero || props.isStacked)) };
   return {
     width, height: props.height, ms: 1, pxAlign: 0, padding: [10, right ? 6 : 22, 0, 0],
-    tzDate: (at) => (props.zone === "local" ? new Date(at) : uPlot.tzDate(new Date(at), props.zone === "utc" ? "Etc/UTC" : props.zone)),
+    tzDate: zoned(props.zone),
     legend: { show: false },
     focus: { alpha: 0.25 },
     cursor: {

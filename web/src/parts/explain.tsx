@@ -3,7 +3,7 @@
 
 import { useState } from "preact/hooks";
 import type { Figures, Took, TreeNode } from "../api";
-import type { Outcome } from "../asking";
+import { type Outcome, letterOf } from "../asking";
 import { format } from "../units";
 import { Copy, save } from "./small";
 
@@ -103,7 +103,7 @@ export function Explain({ asked, tookMs }: Props) {
       <ul>
         {shown.map(({ question, index, answer: { figures, tree } }) => {
           const steps = tree ? stepsOf(tree) : [];
-          const letter = String.fromCharCode(65 + (index % 26));
+          const letter = letterOf(index);
           return (
             <li key={index}>
               <div class="head">

@@ -1,9 +1,10 @@
 // A label, or one of its values, closely: which metrics have it, what values it has, and which series those are.
 
 import { cardinality } from "../api";
-import { useAsked } from "../hooks";
+import { useAsked, useHidesOwn } from "../hooks";
 import { labelAddress, metricAddress } from "../state";
 import { format } from "../units";
+import { isOwn } from "./own";
 import { Reporters } from "./reporters";
 import { Empty, Failed, Loading } from "./small";
 
@@ -38,6 +39,8 @@ export function Labelled({ label, value }: { label: string; value: string }) {
   const of = { label, ...(value ? { value } : {}) };
   const asked = useAsked(JSON.stringify(of), (signal) => cardinality({ ...of, limit: ASKED }, signal));
   const found = asked.answer;
+  const [hidesOwn] = useHidesOwn();
+  const metrics = found?.metrics.filter(({ name }) => !hidesOwn || !isOwn(name)) ?? [];
   const own = found?.labels.find(({ name }) => name === label);
   const others = found?.labels.filter(({ name }) => name !== label) ?? [];
   const pairs = found?.pairs.filter(({ name }) => name === label) ?? [];
@@ -58,7 +61,7 @@ export function Labelled({ label, value }: { label: string; value: string }) {
       {found && found.series > 0 && (
         <>
           {!value && <Ranks title="Values with most series" note="each leads to the metrics that have it" ranked={pairs.map((pair) => ({ name: pair.value, href: labelAddress(label, pair.value), count: pair.series }))} />}
-          <Ranks title="Metrics that have it" note="by their series with it" ranked={found.metrics.map(({ name, series }) => ({ name, href: metricAddress(name), count: series }))} />
+          <Ranks title="Metrics that have it" note={hidesOwn && metrics.length < found.metrics.length ? "by their series with it, without this server's own" : "by their series with it"} ranked={metrics.map(({ name, series }) => ({ name, href: metricAddress(name), count: series }))} />
           {others.length > 0 && <Ranks title="Other labels of these series" note="by their values" ranked={others.map(({ name, values }) => ({ name, href: labelAddress(name), count: values }))} />}
           <Reporters of={of} />
         </>

@@ -5,8 +5,9 @@ import { catalogue, fields } from "../api";
 import { useAsked } from "../hooks";
 import { namedIn, renamed } from "../influxql";
 import { nearest } from "../nearest";
-import { metricsIn } from "../promql";
-import { type Question, formOf, insteadOf, textOf } from "../question";
+import { halvesOf, promqlName, storedFields } from "../metric";
+import { metricsIn, quotedMetricsIn, withMetric } from "../promql";
+import { type Question, formOf, insteadOf, selectorOf, textOf } from "../question";
 
 /** Names that are offered for one that is none. */
 const NEAREST_MAX = 6;
@@ -67,10 +68,18 @@ async function unknownIn(text: string, database: string, signal: AbortSignal): P
 
 /** Which metric of an expression of PromQL the store does not have, where all of them are known. */
 async function unknownMetric(text: string, database: string, signal: AbortSignal): Promise<Unknown | null> {
-  const named = metricsIn(text);
+  const named = [...metricsIn(text), ...quotedMetricsIn(text)];
   if (!named.length) return null;
   const all = await catalogue("metrics", { db: database, limit: LOOKED_AT }, signal);
-  const spelled = [...new Set(all.names.map((name) => name.replace(/[^\w:]/g, "_")))];
+  const bare = (name: string) => name.replace(/[^\w:]/g, "_");
+  // Only the store knows whether what stands behind a point is a field, which makes it an underscore here.
+  const fieldsOf = storedFields(database);
+  for (const name of named) {
+    const like = all.names.filter((other) => bare(other) === bare(name));
+    const real = await Promise.all(like.map(async (other) => promqlName(await halvesOf(other, fieldsOf))));
+    if (like.length && !real.includes(name)) return { said: `PromQL has another name for “${like[0]}”:`, name, others: [...new Set(real)].map(selectorOf) };
+  }
+  const spelled = [...new Set(all.names.map(bare))];
   // A field stands behind its measurement, which is a metric by itself where the field is `value`.
   const name = named.find((one) => !spelled.includes(one) && !spelled.includes(`${one}_value`));
   if (name === undefined || !all.is_whole) return null;
@@ -87,8 +96,8 @@ export function NearestOfNothing({ question, database, onChoose }: Props) {
   if (!unknown) return null;
   return (
     <p class="bar nearest" role="status">
-      {unknown.said}{unknown.others.length > 0 && " There are:"}
-      {unknown.others.map((name) => <button key={name} type="button" class="plain" onClick={() => onChoose({ ...question, text: question.language === "promql" ? question.text.replace(new RegExp(`(?<![\\w:])${unknown.name}(?![\\w:])`, "g"), name) : renamed(question.text, unknown.name, name) })}>{name}</button>)}
+      {unknown.said}{unknown.others.length > 0 && !unknown.said.endsWith(":") && " There are:"}
+      {unknown.others.map((name) => <button key={name} type="button" class="plain" onClick={() => onChoose({ ...question, text: question.language === "promql" ? withMetric(question.text, unknown.name, name) : renamed(question.text, unknown.name, name) })}>{name}</button>)}
     </p>
   );
 }

@@ -1,7 +1,7 @@
 // Queries that run, with an end to each, other work that takes long, and what questions cost so far.
 
 import { useState } from "preact/hooks";
-import { type Cost, type Running, cancel, costs, queries } from "../api";
+import { type Cost, Refusal, type Running, cancel, costs, queries } from "../api";
 import { useAsked } from "../hooks";
 import { spanText } from "../time";
 import { format } from "../units";
@@ -23,7 +23,8 @@ function Runs({ asked }: { asked: { answer: { queries: Running[] } | null; error
       await cancel(id);
       setError(null);
     } catch (failed) {
-      setError(failed as Error);
+      // One that has ended meanwhile is what was wanted.
+      setError(failed instanceof Refusal && failed.status === 404 ? null : (failed as Error));
     }
     asked.again();
   };
@@ -87,14 +88,14 @@ function Costs({ asked }: { asked: { answer: { costs: Cost[] } | null; error: Er
             <thead>
               <tr>
                 <th scope="col">Query</th><th scope="col">Owner</th><th scope="col" class="number">Times</th><th scope="col" class="number">Total</th>
-                <th scope="col" class="number">Slowest</th><th scope="col" class="number">Samples</th><th scope="col" class="number">Memory</th>
+                <th scope="col" class="number">Mean</th><th scope="col" class="number">Slowest</th><th scope="col" class="number">Samples</th><th scope="col" class="number">Memory</th>
               </tr>
             </thead>
             <tbody>
               {rows.map((row) => (
                 <tr key={`${row.owner}\0${row.database}\0${row.text}\0${row.by_itself}`}>
                   <td class="code">{row.text}</td><td class="nowrap">{row.owner || "anyone"}</td><td class="number">{format(row.count)}</td>
-                  <td class="number">{millis(row.took_ms)}</td><td class="number">{millis(row.took_max_ms)}</td>
+                  <td class="number">{millis(row.took_ms)}</td><td class="number">{millis(row.took_ms / Math.max(1, row.count))}</td><td class="number">{millis(row.took_max_ms)}</td>
                   <td class="number">{format(row.samples_read)}</td><td class="number">{format(row.memory_peak_bytes, "bytes")}</td>
                 </tr>
               ))}

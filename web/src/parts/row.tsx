@@ -1,6 +1,7 @@
 // One question of Explore: as a form, or as text in its language.
 
 import { useRef, useState } from "preact/hooks";
+import { letterOf } from "../asking";
 import { halvesOf, promqlName, storedFields } from "../metric";
 import {
   AGGREGATORS, FOLDS, type Filter, type Form, type Language, type Question, TO_FILL_IN, emptyForm, formOf, influxqlOf, promqlOf, textOf,
@@ -56,7 +57,7 @@ export function Row({ question, database, index, canRemove, onChange, onRemove, 
         <button
           type="button" class="plain letter" aria-pressed={!question.isHidden} title={question.isHidden ? "Show" : "Hide"}
           onClick={() => change({ ...question, isHidden: !question.isHidden })}
-        >{String.fromCharCode(65 + (index % 26))}</button>
+        >{letterOf(index)}</button>
         <select aria-label="Language" value={mode} onChange={(event) => choose(event.currentTarget.value)}>
           <option value="form" disabled={question.language === "opentsdb" && !form}>Form</option>
           <option value="text">OpenTSDB</option>

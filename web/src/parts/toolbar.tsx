@@ -105,15 +105,15 @@ export function Toolbar({ explored, set, isLoading, onRun, onStop }: Props) {
 }
 
 const VIEWS: [Explored["view"], string, string][] = [
-  ["graph", "Graph", "Lines over time"], ["table", "Table", "What the graph shows, as numbers"], ["samples", "Samples", "What is stored, to the nanosecond"],
+  ["graph", "Graph", "Lines over time"], ["heatmap", "Heatmap", "How much fell into each bucket of a histogram, over time"], ["table", "Table", "What the graph shows, as numbers"], ["samples", "Samples", "Each sample to the nanosecond: as it is stored, or as it is computed"],
 ];
 
 /** How answers are shown. */
-export function ViewBar({ explored, set }: Pick<Props, "explored" | "set">) {
+export function ViewBar({ explored, set, hasBuckets }: Pick<Props, "explored" | "set"> & { hasBuckets: boolean }) {
   return (
     <div class="view">
       <div class="segments" role="group" aria-label="View">
-        {VIEWS.map(([view, title, hint]) => (
+        {VIEWS.filter(([view]) => hasBuckets || view !== "heatmap").map(([view, title, hint]) => (
           <button key={view} type="button" title={hint} aria-pressed={explored.view === view} onClick={() => set({ view })}>{title}</button>
         ))}
       </div>

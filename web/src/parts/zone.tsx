@@ -8,11 +8,12 @@ const ANOTHER = "\0";
 
 export function ZoneChoice({ zone, onChange }: { zone: Zone; onChange: (zone: Zone) => void }) {
   const [typed, setTyped] = useState<string | null>(null);
+  const own = Intl.DateTimeFormat().resolvedOptions().timeZone || "local";
   if (typed === null) {
     return (
       <select aria-label="Zone" value={zone} onChange={(event) => (event.currentTarget.value === ANOTHER ? setTyped("") : onChange(event.currentTarget.value))}>
-        <option value="local">{Intl.DateTimeFormat().resolvedOptions().timeZone || "local"}</option>
-        <option value="utc">UTC</option>
+        <option value="local">{own}</option>
+        {(own !== "UTC" || zone === "utc") && <option value="utc">UTC</option>}
         {zone !== "local" && zone !== "utc" && <option value={zone}>{zone}</option>}
         <option value={ANOTHER}>another…</option>
       </select>

@@ -85,7 +85,16 @@ impl<'a> Reader<'a> {
     pub(crate) fn unexpected(&self, context: &str, expected: &str) -> ParseError {
         let found = self.peek().map_or("end of input".to_owned(), |c| format!("character: {c:?}"));
         let dotted = self.dotted().map_or(String::new(), |name| {
-            format!(": a name with dots stands in braces and quotes, {{{name:?}}}")
+            let (measurement, field) = name.rsplit_once('.').unwrap_or((name, ""));
+            let of_field = format!("{measurement}_{field}");
+            let of_field = match measurement.contains('.') {
+                true => format!("{{{of_field:?}}}"),
+                false => of_field,
+            };
+            format!(
+                ": a name with dots stands in braces and quotes, {{{name:?}}}; where {field} is a \
+                 field of {measurement} it is {of_field}"
+            )
         });
         self.error(format!("unexpected {found} in {context}, expected {expected}{dotted}"))
     }

@@ -134,7 +134,7 @@ fn what_is_no_expression_is_refused_in_words() {
         ("1 1", "unexpected character: '1'"),
         (
             "a.b.c",
-            "expected end of input: a name with dots stands in braces and quotes, {\"a.b.c\"}",
+            "expected end of input: a name with dots stands in braces and quotes, {\"a.b.c\"}; where c is a field of a.b it is {\"a.b_c\"}",
         ),
         ("sum(rate(x:a.b[5m]))", "{\"x:a.b\"}"),
         ("a.5", "in expression, expected end of input"),

@@ -29,6 +29,9 @@ const SERIES_NEWEST_MAX: usize = 16_384;
 /// Series that are looked at together.
 const SERIES_AT_ONCE: usize = 4_096;
 
+/// Fewer letters stand in their order in names of all kinds.
+const RESEMBLING_LETTERS: usize = 3;
+
 /// What is wanted of the catalogue.
 enum Wanted {
     Names(What),
@@ -51,8 +54,20 @@ impl Search {
     }
 
     fn wants(&self, name: &str) -> bool {
-        let is_out = self.without.iter().any(|begin| name.starts_with(begin));
-        !is_out && (self.part.is_empty() || name.to_lowercase().contains(&self.part))
+        self.may_be(name) && (self.part.is_empty() || name.to_lowercase().contains(&self.part))
+    }
+
+    fn may_be(&self, name: &str) -> bool {
+        !self.without.iter().any(|begin| name.starts_with(begin))
+    }
+
+    /// Whether a name has what is sought letter by letter, in its order, with others between.
+    fn resembles(&self, name: &str) -> bool {
+        let low = name.to_lowercase();
+        let mut letters = low.chars();
+        self.part.chars().count() >= RESEMBLING_LETTERS
+            && self.part.chars().all(|letter| letters.any(|other| other == letter))
+            && self.may_be(name)
     }
 }
 
@@ -217,7 +232,10 @@ fn list(
         if !is_whole {
             shared.metrics.limits.add(Limit::NamesSearched);
         }
-        names.retain(|name| search.wants(name));
+        match names.iter().any(|name| search.wants(name)) {
+            true => names.retain(|name| search.wants(name)),
+            false => names.retain(|name| search.resembles(name)),
+        }
         is_whole &= names.len() <= search.limit;
         names.truncate(search.limit);
     }

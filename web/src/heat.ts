@@ -1,0 +1,58 @@
+// Buckets of a classic histogram over time: how much fell into each.
+
+import { type Series, numbers } from "./series";
+
+export interface Heat {
+  times: number[];
+  /** Upper bounds of the buckets, the least first, as their labels say them. */
+  bounds: string[];
+  /** By bucket, at each time; nothing where nothing is known. */
+  cells: (number | null)[][];
+  most: number;
+}
+
+/** The label that tells a bucket's upper bound. */
+const BOUND = "le";
+
+const bound = (text: string) => (/^\+?inf$/i.test(text) ? Infinity : Number(text));
+
+/** Fewer buckets are better drawn as lines. */
+const BUCKETS_MIN = 2;
+
+export const areBuckets = (all: Series[]): boolean =>
+  new Set(all.map(({ labels }) => labels[BOUND])).size >= BUCKETS_MIN && all.every(({ labels }) => labels[BOUND] !== undefined && !Number.isNaN(bound(labels[BOUND])));
+
+/** Counts of series by bucket and time: those of one bound are added up, less what the buckets below hold. Counters that only grow are told by how much they grew. */
+export function heat(all: Series[], isRate: boolean): Heat {
+  const byBound = new Map<string, Map<number, number>>();
+  for (const series of all) {
+    const text = series.labels[BOUND]!;
+    const sums = byBound.get(text) ?? new Map<number, number>();
+    byBound.set(text, sums);
+    const values = numbers(series);
+    let before: number | null = null;
+    series.times.forEach((time, at) => {
+      const value = values[at] ?? null;
+      if (value === null || !Number.isFinite(value)) return;
+      // A counter that begins anew has grown by all that it is.
+      const grown = isRate ? value : before === null ? null : value < before ? value : value - before;
+      before = value;
+      if (grown !== null) sums.set(time, (sums.get(time) ?? 0) + grown);
+    });
+  }
+  const bounds = [...byBound.keys()].sort((a, b) => bound(a) - bound(b));
+  const times = [...new Set([...byBound.values()].flatMap((sums) => [...sums.keys()]))].sort((a, b) => a - b);
+  let most = 0;
+  const cells = bounds.map((text, at) => times.map((time) => {
+    const whole = byBound.get(text)!.get(time);
+    if (whole === undefined) return null;
+    const below = at ? byBound.get(bounds[at - 1]!)!.get(time) ?? 0 : 0;
+    const own = Math.max(0, whole - below);
+    most = Math.max(most, own);
+    return own;
+  }));
+  return { times, bounds, cells, most };
+}
+
+/** A bucket by its bounds. */
+export const bucketText = (bounds: string[], at: number) => (at ? `${bounds[at - 1]} – ${bounds[at]}` : `up to ${bounds[0]}`);
