@@ -627,6 +627,40 @@ fn status_counts_what_came_by_each_protocol() {
 }
 
 #[test]
+fn points_that_are_refused_are_told_with_their_texts() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    let point = |metric: &str, value: &str, tags: &str| {
+        format!(r#"{{"metric":"{metric}","timestamp":600,"value":{value},"tags":{{{tags}}}}}"#)
+    };
+    let bad = [
+        point("j", "\"x\"", r#""h":"a""#),
+        point("j m!", "1", r#""h":"a""#),
+        point("j", "1", r#""h!":"a""#),
+    ];
+    let body = format!("[{}, {}]", point("j", "1", r#""h":"a""#), bad.join(", "));
+    assert_eq!(server.post("/api/put?details", &body).status, 400);
+    let status = get(&server, "status");
+    let told: Vec<_> = status["rejects"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| {
+            (
+                one["reason"].as_str().unwrap(),
+                one["line"].as_u64().unwrap(),
+                one["text"].as_str().unwrap(),
+            )
+        })
+        .collect();
+    let (value, name) =
+        (&told.iter().find(|one| one.0 == "value"), &told.iter().find(|one| one.1 == 3));
+    assert_eq!(value.map(|one| (one.1, one.2)), Some((2, &*bad[0])), "{told:?}");
+    assert_eq!(name.map(|one| one.2), Some(&*bad[1]), "the first of its reason: {told:?}");
+    server.stop();
+}
+
+#[test]
 fn a_query_that_runs_is_listed_and_ended() {
     let dir = Scratch::new();
     let server = Server::start(dir.path(), &["--limits-query-seconds", "600"]);

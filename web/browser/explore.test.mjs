@@ -44,7 +44,7 @@ test("InfluxQL says where it is wrong, and stands beside a form in one graph", a
   await page.keyboard.insertText("SELECT max(one) FROM load WHERE time >= $start GROUP BY time($step), host");
   await page.keyboard.press("Enter");
   await page.waitForFunction(() => document.querySelectorAll(".legend .line").length === 3);
-  assert.deepEqual(await legend(), ["load max {host=a}", "load max {host=b}", "load.two {host=a}"]);
+  assert.deepEqual(await legend(), ["A load max {host=a}", "A load max {host=b}", "B load.two {host=a}"]);
 });
 
 test("another language begins with the text that is asked", async () => {

@@ -75,6 +75,9 @@ pub struct BatchBuffers {
     cells: Vec<Cell>,
 }
 
+/// Finds the text of a request's point by its number, from 1.
+pub type PointFinder = fn(&[u8], u32) -> Option<&[u8]>;
+
 /// What one request writes, all in one namespace and one key syntax.
 ///
 /// A decoder fills it row by row: cells first ([`Batch::push_cell`]), then [`Batch::push_row`].
@@ -87,6 +90,8 @@ pub struct Batch<'a> {
     cells_done: usize,
     /// Number of the first line of the bytes; 0 where they are no lines.
     first_line: u32,
+    /// Finds a point by its number, where the bytes are no lines.
+    point: Option<PointFinder>,
     /// How many of the bytes are this batch's own.
     own_bytes: usize,
     buffers: BatchBuffers,
@@ -108,7 +113,8 @@ impl<'a> Batch<'a> {
         buffers.cells.clear();
         let hasher = KeyHasher::new(secret, namespace, syntax);
         let (cells_done, first_line, own_bytes) = (0, 0, bytes.len());
-        Self { bytes, namespace, syntax, hasher, cells_done, first_line, own_bytes, buffers }
+        let point = None;
+        Self { bytes, namespace, syntax, hasher, cells_done, first_line, point, own_bytes, buffers }
     }
 
     /// Gives the memory back for the next batch.
@@ -141,6 +147,11 @@ impl<'a> Batch<'a> {
         self.first_line = first;
     }
 
+    /// Says how points are found by their numbers, where the bytes are no lines.
+    pub fn find_points_by(&mut self, point: PointFinder) {
+        self.point = Some(point);
+    }
+
     /// Says how many of the bytes are this batch's own, where other batches are made of the same
     /// request: of all batches together each byte is one's own.
     pub fn own(&mut self, bytes: usize) {
@@ -152,8 +163,11 @@ impl<'a> Batch<'a> {
         self.own_bytes
     }
 
-    /// The line of this number; nothing where the bytes are no lines, or it is none of them.
+    /// The line or the point of this number; nothing where it is none of them.
     pub fn line(&self, number: u32) -> Option<&'a [u8]> {
+        if let Some(point) = self.point {
+            return point(self.bytes, number);
+        }
         let behind = number.checked_sub(self.first_line).filter(|_| self.first_line > 0)?;
         self.bytes.split(|byte| *byte == b'\n').nth(behind as usize)
     }

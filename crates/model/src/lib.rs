@@ -25,7 +25,7 @@ mod table;
 mod time;
 mod value;
 
-pub use batch::{Batch, BatchBuffers, Reject, Row, Shape, Span};
+pub use batch::{Batch, BatchBuffers, PointFinder, Reject, Row, Shape, Span};
 pub use column::Column;
 pub use counts::{Counts, Figure};
 pub use edits::edits;

@@ -61,7 +61,7 @@ pub use lang::{
 };
 pub use once::parse_once;
 pub use picture::{Collected, Form, Graph};
-pub use put::{PutAnswer, PutFlags, put_answer, put_timeout};
+pub use put::{PutAnswer, PutFlags, datapoint, put_answer, put_timeout};
 pub use rollup::Rollups;
 pub use session::{Command, Session, Step, stat_line, telnet_reply};
 pub use uid::{Rename, renamed_fact};

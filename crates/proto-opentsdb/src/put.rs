@@ -97,6 +97,23 @@ pub fn put_timeout(flags: &PutFlags, points: u32) -> PutAnswer {
     PutAnswer { status: 400, body: body.into_bytes() }
 }
 
+/// The text of a body's point of this number, from 1.
+pub fn datapoint(body: &[u8], number: u32) -> Option<&[u8]> {
+    let mut found = None;
+    let mut element = Element::default();
+    // As in an answer with details, a body that cannot be walked was refused before.
+    let _ = elements(body, |scanner, at| {
+        scanner.peek();
+        let start = scanner.at;
+        element.scan(scanner)?;
+        if at == number {
+            found = body.get(start..scanner.at);
+        }
+        Ok(())
+    });
+    found
+}
+
 fn error_list(body: &[u8], rejects: &[&Reject]) -> String {
     // Beyond a limit, bad points are only counted.
     let mut wanted = rejects.iter().filter(|reject| !reject.reason.is_empty()).peekable();
@@ -120,6 +137,16 @@ fn error_list(body: &[u8], rejects: &[&Reject]) -> String {
 mod tests {
     use super::*;
     use std::borrow::Cow;
+
+    #[test]
+    fn a_point_is_found_by_its_number() {
+        let body = br#" [ {"metric":"a", "tags":{"x":"]}"}} ,{"metric":"b"}]"#;
+        let at = |number| datapoint(body, number).map(|text| String::from_utf8_lossy(text));
+        assert_eq!(at(1).unwrap(), r#"{"metric":"a", "tags":{"x":"]}"}}"#);
+        assert_eq!((at(2).unwrap(), at(3)), (r#"{"metric":"b"}"#.into(), None));
+        assert_eq!(datapoint(br#"{"metric":"c"}"#, 1), Some(&br#"{"metric":"c"}"#[..]));
+        assert_eq!(datapoint(b"[", 1), None);
+    }
 
     fn answer(query: &str, body: &str, points: u32, bad: &[(u32, &str)]) -> (u16, String) {
         let flags = PutFlags::parse(&Params::parse(query)).unwrap();

@@ -229,7 +229,12 @@ pub(crate) fn log_rejects<'a>(
 ) {
     let mut firsts: BTreeMap<&'static str, (usize, &Reject)> = BTreeMap::new();
     for reject in rejects {
-        firsts.entry(reason_name(reject)).or_insert((0, reject)).0 += 1;
+        let (count, first) = firsts.entry(reason_name(reject)).or_insert((0, reject));
+        *count += 1;
+        // What decoders refuse and what the store refuses comes one after the other.
+        if reject.line < first.line {
+            *first = reject;
+        }
     }
     for (class, (count, first)) in firsts {
         // What is no command may be a password that somebody typed.

@@ -12,8 +12,8 @@ export function ZoneChoice({ zone, onChange }: { zone: Zone; onChange: (zone: Zo
   if (typed === null) {
     return (
       <select aria-label="Zone" value={zone} onChange={(event) => (event.currentTarget.value === ANOTHER ? setTyped("") : onChange(event.currentTarget.value))}>
-        <option value="local">{own}</option>
-        {(own !== "UTC" || zone === "utc") && <option value="utc">UTC</option>}
+        <option value="local">{own === "UTC" ? "here, UTC" : own}</option>
+        <option value="utc">UTC</option>
         {zone !== "local" && zone !== "utc" && <option value={zone}>{zone}</option>}
         <option value={ANOTHER}>another…</option>
       </select>

@@ -27,8 +27,8 @@ use foliot_engine::{Ack, Commit};
 use foliot_model::{Batch, Kind, NamespaceId, Reject};
 use foliot_proto_opentsdb::{
     Endpoint, HttpError, KEY_SYNTAX, Options, Params, PutAnswer, PutFlags, aggregators_json,
-    config_json, decode_histograms, decode_json, dropcaches_json, filters_json, put_answer,
-    put_timeout, serializers_json, status_json, string_list_json,
+    config_json, datapoint, decode_histograms, decode_json, dropcaches_json, filters_json,
+    put_answer, put_timeout, serializers_json, status_json, string_list_json,
 };
 use hyper::StatusCode;
 use slices::Slices;
@@ -181,6 +181,7 @@ fn store_slice(
     let mut decoding = shared.batches.take();
     let secret = store.engine().key_secret();
     let mut batch = Batch::new(slice, namespace, &KEY_SYNTAX, secret, decoding.buffers);
+    batch.find_points_by(datapoint);
     let outcome = decode(&mut batch, &options(shared), rejects);
     let stored = match &outcome {
         Ok(_) => note_histograms(store, &batch).and_then(|()| {
