@@ -68,9 +68,16 @@ impl Runs {
             }
             let select = query.select_within(range);
             // What its owner may no longer do, the query does not do either.
-            let who = shared.gate.acting_for(store.engine(), &stored.owner);
+            let who = shared.gate.acting_for(store.engine(), &stored.owner, now_ns);
             let statement = [Statement::Select(select.clone())];
-            let may = may_ask(&who, &statement, Some(&query.database));
+            let may = match who.is_nobody() {
+                true => {
+                    Err("the user or token that made it is gone, or nobody was asked then: make \
+                             it anew"
+                        .to_owned())
+                }
+                false => may_ask(&who, &statement, Some(&query.database)),
+            };
             let run = || {
                 let meter = Meter::new(shared.query_limits, Cancel::default());
                 let title = Title::new(&select.to_string(), query.database.clone());
