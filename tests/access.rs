@@ -683,3 +683,23 @@ fn a_continuous_query_runs_with_the_rights_of_the_token_that_made_it_as_long_as_
     assert_eq!(counted(), last, "it went on without its token");
     server.stop();
 }
+
+#[test]
+fn a_dry_run_of_an_import_refuses_what_the_import_would_for_want_of_rights() {
+    let dir = Scratch::new();
+    let narrow = token(dir.path(), &["--role", "write", "--measurements", "soil*"]);
+    let server = Server::start(dir.path(), &["--access"]);
+    let lines = "soil ph=7 600\nleaf wet=1 600\n";
+    let puts = "put soil 600 1 h=x\nput leaf 600 1 h=x\n";
+    for (format, text) in [("influx", lines), ("opentsdb", puts)] {
+        for more in ["&dry_run=true", ""] {
+            let path = format!("/api/foliot/v1/import?format={format}{more}");
+            let answer = json(&with(&server, &narrow, "POST", &path, text));
+            let told = (&answer["rows"], &answer["refused"], &answer["faults"][0]["line"]);
+            assert_eq!(told, (&1.into(), &1.into(), &2.into()), "{path}: {answer}");
+            let message = answer["faults"][0]["message"].as_str().unwrap();
+            assert_eq!(message, "no right to write to measurement \"leaf\"", "{path}");
+        }
+    }
+    server.stop();
+}
