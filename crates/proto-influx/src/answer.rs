@@ -7,7 +7,7 @@ use crate::decode::{Decoded, lines};
 use crate::encode::JsonText;
 use crate::fault::Fault;
 use crate::write::WriteApi;
-use foliot_model::Reject;
+use foliot_model::{Reject, excerpt};
 use memchr::{memchr, memchr_iter};
 use std::borrow::Cow;
 
@@ -56,6 +56,7 @@ pub fn write_answer(api: WriteApi, outcome: &Outcome<'_>) -> Option<Answer> {
 
 /// The answer to a request that failed as a whole.
 pub fn error_answer(api: WriteApi, status: u16, message: &str) -> Answer {
+    let message = &*excerpt(message);
     let body = match api {
         WriteApi::V1 | WriteApi::V3 | WriteApi::TickTock => {
             format!("{{\"error\":{}}}\n", JsonText(message))
