@@ -44,7 +44,9 @@ pub(super) fn ranges(name: &str) -> Option<Ranges> {
     let (plain, loose) = (|fold| fold, RangeFold::Loose);
     let (first, widens) = match name {
         "rate" | "irate" => (First::Levelled, true),
-        "increase" | "increase_pure" | "increase_prometheus" => (First::Levelled, false),
+        "increase" | "increase_pure" | "increase_prometheus" | "rate_prometheus" => {
+            (First::Levelled, false)
+        }
         "default_rollup" | "deriv" | "deriv_fast" | "ideriv" | "rate_over_sum"
         | "scrape_interval" | "timestamp" => (First::AsTheyAre, true),
         _ => (First::AsTheyAre, false),
@@ -86,9 +88,11 @@ pub(super) fn ranges(name: &str) -> Option<Ranges> {
         "increase" | "delta" => loose(LooseFold::Increase),
         "increase_pure" => loose(LooseFold::IncreasePure),
         "increase_prometheus" | "delta_prometheus" => loose(LooseFold::Difference),
+        "rate_prometheus" => loose(LooseFold::DifferenceRate),
         "idelta" => loose(LooseFold::LastDifference),
         "deriv" => loose(LooseFold::Slope),
         "changes" => loose(LooseFold::Changes),
+        "changes_prometheus" => loose(LooseFold::ChangesWithin),
         "resets" | "decreases_over_time" => loose(LooseFold::Falls),
         "increases_over_time" => loose(LooseFold::Rises),
         "ascent_over_time" => loose(LooseFold::Ascent),
