@@ -363,6 +363,43 @@ fn continuous_queries_run_by_themselves() {
     server.stop();
 }
 
+/// What InfluxDB 1.6.7 answers to the same: the integers of one series wrap around, and so do those
+/// of a subquery; those of several series do not.
+#[test]
+fn means_of_integers_wrap_around_within_a_series_only() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    let great = 9_000_000_000_000_000_000i64;
+    for series in ["a", "b", "c"] {
+        write(&server, &format!("m,h={series} v={great}i 1"));
+    }
+    write(&server, &format!("n,h=a v={great}i 1\nn,h=a v={great}i 2\nn,h=a v={great}i 3"));
+    write(&server, &format!("y,h=a v=-{great}i 1\ny,h=a v=-{great}i 2\ny,h=b v=-{great}i 2"));
+    write(&server, "y,h=b v=5i 9");
+    for (statement, expected) in [
+        ("SELECT mean(v) FROM m", vec![9e18]),
+        ("SELECT mean(v) FROM m WHERE time < 60 GROUP BY time(1m)", vec![9e18]),
+        ("SELECT mean(v) FROM m GROUP BY h", vec![9e18, 9e18, 9e18]),
+        ("SELECT mean(v) FROM m WHERE v > 0", vec![9e18]),
+        ("SELECT mean(v) + 1 FROM m", vec![9e18]),
+        ("SELECT mean(v) FROM n", vec![2_851_085_308_763_482_600.0]),
+        // Here n's wraps around there, and not here: rows of several measurements are not told apart.
+        ("SELECT mean(v) FROM m, n", vec![9e18, 9e18]),
+        ("SELECT mean(v) FROM y", vec![-2_138_313_981_572_612_000.0]),
+        ("SELECT mean(v) FROM (SELECT v FROM m)", vec![2_851_085_308_763_482_600.0]),
+    ] {
+        let told = answer(&server, statement);
+        let told: serde_json::Value = serde_json::from_str(&format!("{{{told}}}")).unwrap();
+        let series = told["series"].as_array().unwrap().iter();
+        let means: Vec<f64> = series.map(|one| one["values"][0][1].as_f64().unwrap()).collect();
+        assert_eq!(means.len(), expected.len(), "{statement}: {means:?}");
+        for (mean, expected) in means.iter().zip(&expected) {
+            assert!((mean / expected - 1.0).abs() < 1e-12, "{statement}: {mean}, not {expected}");
+        }
+    }
+    server.stop();
+}
+
 #[test]
 fn answers_come_as_they_are_asked_for() {
     let dir = Scratch::new();

@@ -252,6 +252,8 @@ fn opened<'q>(
                     Box::new(Gathered::new(rows))
                 }
                 function => {
+                    let are_of_one = has_nested(&reduce.input);
+                    let function = (function, are_of_one);
                     let rows = reduce::Reduced::new(input, function, &reduce.layout, meter)?;
                     Box::new(Gathered::new(rows))
                 }
@@ -285,6 +287,20 @@ fn opened<'q>(
             Box::new(Limited { input, offset: *offset, limit: *limit, ends, counted: None })
         }
     })
+}
+
+/// Whether rows of other selections are among them.
+fn has_nested(rows: &Rows) -> bool {
+    match rows {
+        Rows::Scan(_) => false,
+        Rows::Nested(_) => true,
+        Rows::Merge { inputs, .. } => inputs.iter().any(has_nested),
+        Rows::Reduce(reduce) => has_nested(&reduce.input),
+        Rows::Fill(fill) => has_nested(&fill.input),
+        Rows::Stamp { input, .. } | Rows::Transform { input, .. } | Rows::Limit { input, .. } => {
+            has_nested(input)
+        }
+    }
 }
 
 /// Whether all rows are sure to have the same head.
