@@ -634,6 +634,41 @@ fn all_statements_of_a_request_have_one_deadline_and_none_changes_anything_by_ge
     server.stop();
 }
 
+/// Windows are counted before they are made up, also for selections that are inside others; those
+/// that nobody wants are not made.
+#[test]
+fn more_windows_than_a_query_may_fill_are_refused_at_once() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    write(&server, "m,h=a v=1 1000\nm,h=b v=1 1000");
+    let began = std::time::Instant::now();
+    let hour = "time >= 0 AND time < 1h";
+    for statement in [
+        format!("SELECT count(v) FROM m WHERE {hour} GROUP BY time(1ns)"),
+        format!(
+            "SELECT count(v), max(v) FROM m WHERE {hour} GROUP BY time(1ns), h LIMIT 2000000000"
+        ),
+        "SELECT mean(v) FROM m GROUP BY time(1ns)".to_owned(),
+        format!(
+            "SELECT max(c) FROM (SELECT count(v) AS c FROM m WHERE {hour} GROUP BY time(1ns) fill(0))"
+        ),
+    ] {
+        let refused = ask(&server, &statement, "");
+        let text = refused.text();
+        assert_eq!(refused.status, 413, "{statement}: {text:.300}");
+        assert!(text.contains("limits.query_samples"), "{statement}: {text:.300}");
+    }
+    let some = answer(
+        &server,
+        &format!("SELECT count(v) FROM m WHERE {hour} GROUP BY time(1ns), h LIMIT 2"),
+    );
+    assert_eq!(some.matches("\"values\":[[0,0],[1,0]]").count(), 2, "{some}");
+    let none = format!("SELECT count(v) FROM m WHERE {hour} GROUP BY time(1ns) fill(none)");
+    assert!(answer(&server, &none).contains("[[1000,2]]"));
+    assert!(began.elapsed() < harness::PATIENCE / 3, "{:?}", began.elapsed());
+    server.stop();
+}
+
 #[test]
 fn a_limit_is_a_status_until_rows_went_out_and_an_error_behind_them() {
     let dir = Scratch::new();

@@ -273,7 +273,8 @@ fn opened<'q>(
         // Of so many windows none comes behind as many rows: what fills them is known.
         Rows::Fill(plan) => {
             let input = open(&plan.input, wanted, readings, context)?;
-            Box::new(fill::Filled::new(input, plan, Grid::new(&plan.layout)?, meter)?)
+            let grid = Grid::new(&plan.layout)?;
+            Box::new(fill::Filled::new(input, (plan, grid), wanted, meter)?)
         }
         Rows::Transform { input, function, layout } => {
             let input = open(input, None, readings, context)?;
