@@ -400,6 +400,37 @@ fn means_of_integers_wrap_around_within_a_series_only() {
     server.stop();
 }
 
+/// As InfluxDB 1.6.7, which learns by the series that it opens that a function takes no text.
+#[test]
+fn functions_of_numbers_refuse_text_only_where_there_are_series_to_read() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    write(&server, "t,h=a s=\"x\",b=true,f=1 1000\nt,h=b s=\"y\",b=false,f=2 2000");
+    for (statement, told) in [
+        ("SELECT max(s) FROM t", Some("max iterator type: *query.stringInterruptIterator")),
+        ("SELECT min(s) FROM t WHERE h = 'zz'", None),
+        ("SELECT max(s), count(f) FROM t WHERE h = 'zz'", None),
+        ("SELECT sum(b) FROM t WHERE h = 'zz'", None),
+        ("SELECT sum(b) FROM t", Some("sum iterator type: *query.booleanInterruptIterator")),
+        ("SELECT mean(s) FROM t WHERE h = 'zz' AND time < 1m GROUP BY time(1s)", None),
+        ("SELECT derivative(s) FROM t WHERE h = 'zz'", None),
+        ("SELECT max(s) FROM t WHERE time > now()", None),
+        // Other rows of the same week, and conditions on rows, are looked at.
+        ("SELECT max(s) FROM t WHERE time > 5000", Some("max iterator type")),
+        ("SELECT max(s) FROM t WHERE f > 10", Some("max iterator type")),
+        ("SELECT max(s) FROM (SELECT s FROM t WHERE h = 'zz')", Some("max iterator type")),
+        ("SELECT max(none) FROM t", None),
+        ("SELECT max(s) FROM none", None),
+    ] {
+        let answered = answer(&server, statement);
+        match told {
+            Some(told) => assert!(answered.contains(told), "{statement}: {answered}"),
+            None => assert_eq!(answered, "", "{statement}"),
+        }
+    }
+    server.stop();
+}
+
 #[test]
 fn answers_come_as_they_are_asked_for() {
     let dir = Scratch::new();

@@ -35,9 +35,10 @@ use crate::limits::Meter;
 use crate::source::Source;
 use crate::steps::{Step, Steps};
 use crate::{Error, Query, Ran};
+use foliot_engine::Run;
 use foliot_model::{Column, Item, Table, TableHead};
 use foliot_plan::Told;
-use foliot_plan::rows::{Reducer, Rows, Select};
+use foliot_plan::rows::{Reducer, Rows, Scan, Select};
 use grid::Grid;
 use join::{Joined, Piece, Within};
 use quick::Readings;
@@ -108,6 +109,27 @@ pub(crate) fn select(
     ran.samples_scanned = meter.samples();
     ran.memory_peak_bytes = meter.memory_peak_bytes();
     Ok(ran)
+}
+
+/// See [`crate::selects`].
+pub(crate) fn selects(query: &Query<'_>, scan: &Scan) -> Result<bool, Error> {
+    let source = Source::Snapshot(query.snapshot);
+    let (mut runs, mut run) = (source.runs(scan.layout.range, &query.meter)?, Run::default());
+    for sid in sources::select(scan, source, &query.meter)?.sids {
+        runs.turn(sid)?;
+        loop {
+            if runs.peek().is_some() {
+                return Ok(true);
+            }
+            if !runs.next(&mut run)? {
+                break;
+            }
+            if run.len() > 0 {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
 }
 
 /// Puts rows together to pieces of tables.
