@@ -189,6 +189,43 @@ fn deletes_take_what_they_name() {
     server.stop();
 }
 
+/// As in InfluxDB: a series goes with its last point, and a tag key with its last series.
+#[test]
+fn tag_keys_go_with_the_last_point_that_has_them() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    for by in ["DELETE FROM k WHERE b = '2'", "DELETE FROM k WHERE time >= 2000 AND time < 2001"] {
+        write(&server, "k,a=1 v=1 1000\nk,a=1,b=2 v=2 2000");
+        assert!(
+            answer(&server, "SELECT * FROM k").contains("[\"time\",\"a\",\"b\",\"v\"]"),
+            "{by}"
+        );
+        assert_eq!(answer(&server, by), "");
+        let left = answer(&server, "SELECT * FROM k");
+        assert!(
+            left.contains("\"columns\":[\"time\",\"a\",\"v\"],\"values\":[[1000,\"1\",1]]"),
+            "{by}: {left}"
+        );
+        assert!(
+            answer(&server, "SHOW TAG KEYS FROM k").ends_with("\"values\":[[\"a\"]]}]"),
+            "{by}"
+        );
+        assert!(answer(&server, "SHOW SERIES FROM k").ends_with("[[\"k,a=1\"]]}]"), "{by}");
+        assert_eq!(answer(&server, "SHOW TAG VALUES FROM k WITH KEY = b"), "", "{by}");
+    }
+    // One of two points: the series stays.
+    write(&server, "k,a=1,b=2 v=2 2000\nk,a=1,b=2 v=3 3000");
+    assert_eq!(answer(&server, "DELETE FROM k WHERE time = 2000"), "");
+    assert!(answer(&server, "SELECT * FROM k").contains("[3000,\"1\",\"2\",3]"));
+    let delete =
+        r#"{"start":"1970-01-01T00:00:00Z","stop":"1970-01-02T00:00:00Z","predicate":"b=\"2\""}"#;
+    assert_eq!(server.post("/api/v2/delete?bucket=d", delete).status, 204);
+    assert!(answer(&server, "SHOW TAG KEYS FROM k").ends_with("\"values\":[[\"a\"]]}]"));
+    assert_eq!(answer(&server, "DELETE FROM k"), "");
+    assert_eq!(answer(&server, "SHOW MEASUREMENTS"), "");
+    server.stop();
+}
+
 #[test]
 fn select_into_writes_what_it_selects() {
     let dir = Scratch::new();
