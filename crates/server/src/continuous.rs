@@ -4,6 +4,7 @@ use crate::http::{may_ask, run_into};
 use crate::query::Title;
 use crate::shared::Shared;
 use foliot_exec::{Cancel, Meter};
+use foliot_model::excerpt;
 use foliot_proto_influx::influxql::{Parameters, Statement, parse};
 use foliot_schema::continuous::{ContinuousQuery, Timing, list};
 use std::collections::HashMap;
@@ -89,9 +90,10 @@ impl Runs {
             match may.and_then(|()| run()) {
                 Ok(written) => log::debug!("continuous query {}: {written} points", stored.name),
                 Err(error) => log::error!(
-                    "continuous query {} on {} failed: {error}",
+                    "continuous query {} on {} failed: {}",
                     stored.name,
-                    stored.database
+                    stored.database,
+                    excerpt(&error)
                 ),
             }
         }

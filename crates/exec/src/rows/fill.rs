@@ -14,6 +14,9 @@ use std::sync::Arc;
 /// Rows of a strip, unless those of windows that are there are more.
 const ROWS_MAX: usize = 1024;
 
+/// How many samples can be read in the time in which a row is made up.
+const SAMPLES_PER_ROW: usize = 10;
+
 /// Rows stamped with the start of their window.
 pub(super) struct Stamped<'q> {
     input: Box<dyn Stream + 'q>,
@@ -111,7 +114,8 @@ impl<'q> Filled<'q> {
         (self.open, self.window_ns) = (Some(head), start_ns);
         self.previous = None;
         self.left = self.wanted;
-        self.meter.foresee(self.windows_left().min(self.left))
+        let rows = self.windows_left().min(self.left);
+        self.meter.foresee(rows.saturating_mul(SAMPLES_PER_ROW as u64))
     }
 
     /// How many windows there are from the next one on.
@@ -235,7 +239,7 @@ fn line(from: &Item, to: &Item, part: f64, span: f64, kind: Kind) -> Item {
 impl Stream for Filled<'_> {
     fn next(&mut self) -> Result<Option<Strip>, Error> {
         let strip = self.next_strip();
-        self.meter.check(std::mem::take(&mut self.made))?;
+        self.meter.check(std::mem::take(&mut self.made) * SAMPLES_PER_ROW)?;
         strip
     }
 }
