@@ -124,7 +124,7 @@ pub(crate) fn selects(query: &Query<'_>, scan: &Scan) -> Result<bool, Error> {
             if !runs.next(&mut run)? {
                 break;
             }
-            if run.len() > 0 {
+            if !run.is_empty() {
                 return Ok(true);
             }
         }
