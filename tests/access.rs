@@ -591,7 +591,7 @@ fn the_welcome_says_what_is_open_to_whom() {
     server.stop();
 }
 
-/// InfluxDB does the same to its users' privileges, and knows buckets by numbers that never come again.
+/// InfluxDB does the same to its users' privileges, and knows buckets by numbers that come once.
 #[test]
 fn a_database_made_anew_is_open_to_nobody_who_had_rights_in_the_one_before() {
     let dir = Scratch::new();

@@ -97,7 +97,7 @@ fn answers_are_those_of_victoriametrics() {
     assert_eq!(values, ["0", "10", "30"]);
 }
 
-/// The samples of the range only; what counters lost is added on, and seconds are those of the range.
+/// Samples of the range only; what counters lost is added on, and seconds are those of the range.
 #[test]
 fn functions_that_are_prometheus_do_not_look_before_their_range() {
     let dir = Scratch::new();

@@ -16,7 +16,8 @@ pub enum Need<'a> {
     Administer,
 }
 
-/// What the id of a token that owns something stands behind: users' names have no control characters.
+/// What the id of a token that owns something stands behind: users' names have no control
+/// characters.
 pub(crate) const TOKEN_MARK: char = '\u{1}';
 
 /// The measurements of a database that somebody may read or write.

@@ -51,19 +51,7 @@ pub(super) fn ranges(name: &str) -> Option<Ranges> {
         | "scrape_interval" | "timestamp" => (First::AsTheyAre, true),
         _ => (First::AsTheyAre, false),
     };
-    let keeps_names = matches!(
-        name,
-        "avg_over_time"
-            | "default_rollup"
-            | "first_over_time"
-            | "geomean_over_time"
-            | "last_over_time"
-            | "max_over_time"
-            | "median_over_time"
-            | "min_over_time"
-            | "mode_over_time"
-            | "timestamp_with_name"
-    );
+    let keeps_names = keeps_names(name);
     let fold = match name {
         "default_rollup" | "last_over_time" => plain(RangeFold::Last),
         "first_over_time" => plain(RangeFold::First),
@@ -113,6 +101,23 @@ pub(super) fn ranges(name: &str) -> Option<Ranges> {
         _ => return None,
     };
     Some(Ranges { fold, first, widens, keeps_names })
+}
+
+/// Whether series that a function of ranges makes of others keep their names.
+fn keeps_names(name: &str) -> bool {
+    matches!(
+        name,
+        "avg_over_time"
+            | "default_rollup"
+            | "first_over_time"
+            | "geomean_over_time"
+            | "last_over_time"
+            | "max_over_time"
+            | "median_over_time"
+            | "min_over_time"
+            | "mode_over_time"
+            | "timestamp_with_name"
+    )
 }
 
 /// One of several series that a function makes: the value of the label that tells which, and what

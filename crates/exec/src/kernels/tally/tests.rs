@@ -88,7 +88,7 @@ proptest! {
     }
 }
 
-/// As InfluxDB 1.6.7 answers the same points, but for the rounding: a series' sum is one of 64 bits.
+/// As InfluxDB 1.6.7 answers the same points, but for the rounding.
 #[test]
 fn integers_of_a_series_wrap_around_and_series_do_not() {
     const GREAT: i64 = 9_000_000_000_000_000_000;

@@ -74,12 +74,8 @@ impl Builder<'_> {
             return Err(PlanError::new(format!("undefined function {name}()")));
         };
         let of_argument = |options: &Options| self.rows(statement, argument, options, is_selector);
-        if let Err(error) = self.check_argument(name, argument) {
-            // InfluxDB finds that out by the series that it reads.
-            if self.reads_any(&of_argument(&options)?)? {
-                return Err(error);
-            }
-        }
+        self.check_argument(name, argument)
+            .or_else(|error| self.unless_empty(&of_argument(&options)?, error))?;
         let ordered = Options { ordered: true, ..options.clone() };
         let rows = match name {
             "distinct" => {
@@ -304,6 +300,11 @@ impl Builder<'_> {
 }
 
 impl Builder<'_> {
+    /// An error that InfluxDB finds by the series that it reads.
+    fn unless_empty(&self, rows: &Rows, error: PlanError) -> Result<(), PlanError> {
+        if self.reads_any(rows)? { Err(error) } else { Ok(()) }
+    }
+
     /// Whether rows would be looked for in any series. Those of selections inside always are.
     fn reads_any(&self, rows: &Rows) -> Result<bool, PlanError> {
         match rows {

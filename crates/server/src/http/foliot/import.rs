@@ -245,10 +245,7 @@ fn take(
     let (mut commit, mut found) = (None, None);
     if asked.is_preview {
         ingest::keep_to(scope, &mut batch, &mut rejects);
-        if asked.format == Format::Influx {
-            let judged = JudgedKinds::default().check_for(engine, &mut batch, &mut rejects);
-            judged.map_err(|error| refuse(status_of(&error), &error.to_string()))?;
-        }
+        judge(store, asked.format, &mut batch, &mut rejects)?;
         let seen = Found::of(&batch, &mut rejects);
         samples = seen.samples;
         found = Some(seen.show());
@@ -276,6 +273,21 @@ fn take(
     decoding.buffers = batch.into_buffers();
     shared.batches.give(decoding, bytes.len());
     Ok((answer, commit))
+}
+
+/// Takes rows out whose fields are of another kind in the store, or on the lines before: put lines
+/// keep a kind for each sample.
+fn judge(
+    store: &Store,
+    format: Format,
+    batch: &mut Batch<'_>,
+    rejects: &mut Vec<Reject>,
+) -> Result<(), Reply> {
+    let judged = match format {
+        Format::Influx => JudgedKinds::default().check_for(store.engine(), batch, rejects),
+        _ => Ok(()),
+    };
+    judged.map_err(|error| refuse(status_of(&error), &error.to_string()))
 }
 
 /// Samples of the rows that were not refused after they were decoded.
