@@ -47,6 +47,10 @@ fn with(server: &Server, who: &str, method: &str, path: &str, body: &str) -> Res
     server.request(method, path, headers, body.as_bytes())
 }
 
+fn json(response: &Response) -> Value {
+    serde_json::from_slice(&response.body).unwrap_or_else(|_| panic!("{}", response.text()))
+}
+
 /// The same at another port, without a body.
 fn to(address: SocketAddr, who: &str, method: &str, path: &str) -> Response {
     let headers: &[(&str, &str)] = if who.is_empty() { &[] } else { &[("Authorization", who)] };
@@ -584,5 +588,118 @@ fn the_welcome_says_what_is_open_to_whom() {
     assert_eq!(response.status, 401);
     assert!(response.header("www-authenticate").starts_with("Basic realm="));
     let _ = socket.read(&mut []);
+    server.stop();
+}
+
+/// InfluxDB does the same to its users' privileges, and knows buckets by numbers that come once.
+#[test]
+fn a_database_made_anew_is_open_to_nobody_who_had_rights_in_the_one_before() {
+    let dir = Scratch::new();
+    let admin = token(dir.path(), &["--role", "admin"]);
+    let narrow = ["--role", "read", "--role", "write", "--db", "d", "--measurements", "m*"];
+    let (narrow, other) = (token(dir.path(), &narrow), token(dir.path(), &["--role", "read"]));
+    let server = Server::start(dir.path(), &["--access"]);
+    let ask = |who: &str, statement: &str| {
+        let response = with(
+            &server,
+            who,
+            "POST",
+            &format!("/query?db=d&q={}", statement.replace(' ', "%20")),
+            "",
+        );
+        (response.status, response.text())
+    };
+    let user = "Token u:geheimes";
+    let make = "CREATE USER u WITH PASSWORD 'geheimes'";
+    assert_eq!(ask(&admin, make).0, 200);
+    for drop in ["DROP DATABASE d", "a bucket"] {
+        assert_eq!(ask(&admin, "CREATE DATABASE d").0, 200);
+        assert_eq!(ask(&admin, "GRANT ALL ON d TO u").0, 200);
+        assert_eq!(with(&server, &admin, "POST", "/write?db=d", "m v=1 1").status, 204);
+        assert_eq!(ask(user, "SELECT v FROM m").0, 200);
+        match drop {
+            "a bucket" => {
+                let listed = json(&with(&server, &admin, "GET", "/api/v2/buckets?name=d", ""));
+                let id = listed["buckets"][0]["id"].as_str().unwrap().to_owned();
+                let path = format!("/api/v2/buckets/{id}");
+                assert_eq!(with(&server, &admin, "DELETE", &path, "").status, 204);
+            }
+            drop => {
+                assert_eq!(ask(&narrow, "SELECT v FROM m").0, 200);
+                assert_eq!(ask(&admin, drop).0, 200);
+            }
+        }
+        assert_eq!(ask(&admin, "CREATE DATABASE d").0, 200);
+        assert_eq!(with(&server, &admin, "POST", "/write?db=d", "m v=2 2").status, 204);
+        for who in [user, &narrow] {
+            assert_eq!(ask(who, "SELECT v FROM m").0, 403, "{drop}: {who}");
+            assert_eq!(with(&server, who, "POST", "/write?db=d", "m v=3 3").status, 403);
+        }
+        assert_eq!(ask(&other, "SELECT v FROM m").0, 200, "what holds for all databases stays");
+        assert!(!ask(&admin, "SHOW GRANTS FOR u").1.contains("\"d\""), "{drop}");
+    }
+    let log = std::fs::read_to_string(dir.path().join("audit.log")).unwrap();
+    let revoked = log.lines().filter(|line| line.contains("\"act\":\"revoke\"")).count();
+    assert_eq!(revoked, 3, "the user twice, the token once: {log}");
+    server.stop();
+}
+
+#[test]
+fn a_continuous_query_runs_with_the_rights_of_the_token_that_made_it_as_long_as_it_lives() {
+    let dir = Scratch::new();
+    let admin = token(dir.path(), &["--role", "admin"]);
+    let maker = token(dir.path(), &["--role", "read", "--role", "write", "--db", "d"]);
+    let server = Server::start(dir.path(), &["--access"]);
+    let ask = |who: &str, statement: &str| {
+        let path = format!("/query?db=d&q={}", statement.replace(' ', "%20"));
+        with(&server, who, "POST", &path, "").text()
+    };
+    let write = || assert_eq!(with(&server, &maker, "POST", "/write?db=d", "m v=5").status, 204);
+    ask(&admin, "CREATE DATABASE d");
+    write();
+    let made = ask(
+        &maker,
+        "CREATE CONTINUOUS QUERY c ON d RESAMPLE EVERY 1s FOR 1h BEGIN \
+         SELECT count(v) AS n INTO counts FROM m GROUP BY time(10m) END",
+    );
+    assert!(!made.contains("error"), "{made}");
+    let counted = || ask(&admin, "SELECT sum(n) FROM counts");
+    let began = std::time::Instant::now();
+    while !counted().contains(",1]]") {
+        assert!(began.elapsed() < harness::PATIENCE, "the query does not run");
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    let id = json(&with(&server, &admin, "GET", "/api/v2/authorizations", ""));
+    let all = id["authorizations"].as_array().unwrap();
+    let own = |one: &&Value| one["permissions"].to_string().contains("\"d");
+    let id = all.iter().find(own).unwrap()["id"].as_str().unwrap();
+    let path = format!("/api/v2/authorizations/{id}");
+    write();
+    assert_eq!(with(&server, &admin, "DELETE", &path, "").status, 204);
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    let last = counted();
+    assert_eq!(with(&server, &admin, "POST", "/write?db=d", "m v=6").status, 204);
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    assert_eq!(counted(), last, "it went on without its token");
+    server.stop();
+}
+
+#[test]
+fn a_dry_run_of_an_import_refuses_what_the_import_would_for_want_of_rights() {
+    let dir = Scratch::new();
+    let narrow = token(dir.path(), &["--role", "write", "--measurements", "soil*"]);
+    let server = Server::start(dir.path(), &["--access"]);
+    let lines = "soil ph=7 600\nleaf wet=1 600\n";
+    let puts = "put soil 600 1 h=x\nput leaf 600 1 h=x\n";
+    for (format, text) in [("influx", lines), ("opentsdb", puts)] {
+        for more in ["&dry_run=true", ""] {
+            let path = format!("/api/foliot/v1/import?format={format}{more}");
+            let answer = json(&with(&server, &narrow, "POST", &path, text));
+            let told = (&answer["rows"], &answer["refused"], &answer["faults"][0]["line"]);
+            assert_eq!(told, (&1.into(), &1.into(), &2.into()), "{path}: {answer}");
+            let message = answer["faults"][0]["message"].as_str().unwrap();
+            assert_eq!(message, "no right to write to measurement \"leaf\"", "{path}");
+        }
+    }
     server.stop();
 }

@@ -232,6 +232,27 @@ fn an_import_is_looked_at_before_it_is_stored() {
     let metrics = json!(["soil.depth", "soil.ph", "soil.wet"]);
     assert_eq!(get(&server, "catalogue?of=metrics")["names"], metrics);
 
+    // What a line decides holds for those behind it.
+    let lines = "leaf,bed=n wet=1 600\nleaf,bed=n wet=\"very\",dry=1 660\nleaf,bed=n wet=2 720\n\
+                 soil,bed=n depth=2i 720\n";
+    let tried = import(&server, "format=influx&precision=s&dry_run=true", lines, 200);
+    assert_eq!((&tried["rows"], &tried["refused"]), (&json!(3), &json!(1)), "{tried}");
+    assert_eq!(
+        (&tried["faults"][0]["line"], &tried["faults"][0]["field"]),
+        (&json!(2), &json!("wet"))
+    );
+    assert_eq!(column(&tried["found"]["metrics"], "name"), ["leaf.wet", "soil.depth"]);
+    assert_eq!(get(&server, "catalogue?of=metrics&search=leaf")["names"], json!([]));
+    let stored = import(&server, "format=influx&precision=s", lines, 200);
+    assert_eq!((&stored["rows"], &stored["refused"]), (&json!(3), &json!(1)), "{stored}");
+
+    // Put lines keep a kind for each sample.
+    write(&server, "sys.a value=1i 600");
+    let puts = "put sys.a 600 1.5 h=x\n";
+    let tried = import(&server, "format=opentsdb&dry_run=true", puts, 200);
+    assert_eq!((&tried["rows"], &tried["refused"]), (&json!(1), &json!(0)), "{tried}");
+    assert_eq!(import(&server, "format=opentsdb", puts, 200)["rows"], 1);
+
     let puts = "put sys.a 600 1 h=x\nsys.b 600 2 h=x\nsys.c 600\n";
     let tried = import(&server, "format=opentsdb&dry_run=1&first_line=7", puts, 200);
     assert_eq!((&tried["rows"], &tried["refused"]), (&json!(2), &json!(1)), "{tried}");

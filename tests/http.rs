@@ -100,6 +100,12 @@ fn methods_that_nobody_serves_are_refused_with_those_that_are() {
         }
     }
     assert_eq!(server.request("TRACE", "/nosuch", &[], b"").status, 404);
+    // The end of the first line, which says that it is HTTP, is far away.
+    let long = format!("/query?db=d&q=SELECT+{}", "a=b+".repeat(2000));
+    for method in ["TRACE", "BREW"] {
+        let answer = server.request(method, &long, &[], b"");
+        assert_eq!((answer.status, answer.header("allow")), (405, "GET, POST"), "{method}");
+    }
     server.stop();
 }
 

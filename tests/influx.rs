@@ -189,6 +189,43 @@ fn deletes_take_what_they_name() {
     server.stop();
 }
 
+/// As in InfluxDB: a series goes with its last point, and a tag key with its last series.
+#[test]
+fn tag_keys_go_with_the_last_point_that_has_them() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    for by in ["DELETE FROM k WHERE b = '2'", "DELETE FROM k WHERE time >= 2000 AND time < 2001"] {
+        write(&server, "k,a=1 v=1 1000\nk,a=1,b=2 v=2 2000");
+        assert!(
+            answer(&server, "SELECT * FROM k").contains("[\"time\",\"a\",\"b\",\"v\"]"),
+            "{by}"
+        );
+        assert_eq!(answer(&server, by), "");
+        let left = answer(&server, "SELECT * FROM k");
+        assert!(
+            left.contains("\"columns\":[\"time\",\"a\",\"v\"],\"values\":[[1000,\"1\",1]]"),
+            "{by}: {left}"
+        );
+        assert!(
+            answer(&server, "SHOW TAG KEYS FROM k").ends_with("\"values\":[[\"a\"]]}]"),
+            "{by}"
+        );
+        assert!(answer(&server, "SHOW SERIES FROM k").ends_with("[[\"k,a=1\"]]}]"), "{by}");
+        assert_eq!(answer(&server, "SHOW TAG VALUES FROM k WITH KEY = b"), "", "{by}");
+    }
+    // One of two points: the series stays.
+    write(&server, "k,a=1,b=2 v=2 2000\nk,a=1,b=2 v=3 3000");
+    assert_eq!(answer(&server, "DELETE FROM k WHERE time = 2000"), "");
+    assert!(answer(&server, "SELECT * FROM k").contains("[3000,\"1\",\"2\",3]"));
+    let delete =
+        r#"{"start":"1970-01-01T00:00:00Z","stop":"1970-01-02T00:00:00Z","predicate":"b=\"2\""}"#;
+    assert_eq!(server.post("/api/v2/delete?bucket=d", delete).status, 204);
+    assert!(answer(&server, "SHOW TAG KEYS FROM k").ends_with("\"values\":[[\"a\"]]}]"));
+    assert_eq!(answer(&server, "DELETE FROM k"), "");
+    assert_eq!(answer(&server, "SHOW MEASUREMENTS"), "");
+    server.stop();
+}
+
 #[test]
 fn select_into_writes_what_it_selects() {
     let dir = Scratch::new();
@@ -360,6 +397,74 @@ fn continuous_queries_run_by_themselves() {
         std::thread::sleep(std::time::Duration::from_millis(100));
     }
     assert_eq!(answer(&server, "DROP CONTINUOUS QUERY c ON d"), "");
+    server.stop();
+}
+
+/// What InfluxDB 1.6.7 answers to the same: the integers of one series wrap around, and so do those
+/// of a subquery; those of several series do not.
+#[test]
+fn means_of_integers_wrap_around_within_a_series_only() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    let great = 9_000_000_000_000_000_000i64;
+    for series in ["a", "b", "c"] {
+        write(&server, &format!("m,h={series} v={great}i 1"));
+    }
+    write(&server, &format!("n,h=a v={great}i 1\nn,h=a v={great}i 2\nn,h=a v={great}i 3"));
+    write(&server, &format!("y,h=a v=-{great}i 1\ny,h=a v=-{great}i 2\ny,h=b v=-{great}i 2"));
+    write(&server, "y,h=b v=5i 9");
+    for (statement, expected) in [
+        ("SELECT mean(v) FROM m", vec![9e18]),
+        ("SELECT mean(v) FROM m WHERE time < 60 GROUP BY time(1m)", vec![9e18]),
+        ("SELECT mean(v) FROM m GROUP BY h", vec![9e18, 9e18, 9e18]),
+        ("SELECT mean(v) FROM m WHERE v > 0", vec![9e18]),
+        ("SELECT mean(v) + 1 FROM m", vec![9e18]),
+        ("SELECT mean(v) FROM n", vec![2_851_085_308_763_482_600.0]),
+        // That of n wraps around there, and not here: rows of several are not told apart.
+        ("SELECT mean(v) FROM m, n", vec![9e18, 9e18]),
+        ("SELECT mean(v) FROM y", vec![-2_138_313_981_572_612_000.0]),
+        ("SELECT mean(v) FROM (SELECT v FROM m)", vec![2_851_085_308_763_482_600.0]),
+    ] {
+        let told = answer(&server, statement);
+        let told: serde_json::Value = serde_json::from_str(&format!("{{{told}}}")).unwrap();
+        let series = told["series"].as_array().unwrap().iter();
+        let means: Vec<f64> = series.map(|one| one["values"][0][1].as_f64().unwrap()).collect();
+        assert_eq!(means.len(), expected.len(), "{statement}: {means:?}");
+        for (mean, expected) in means.iter().zip(&expected) {
+            assert!((mean / expected - 1.0).abs() < 1e-12, "{statement}: {mean}, not {expected}");
+        }
+    }
+    server.stop();
+}
+
+/// As InfluxDB 1.6.7, which learns by the series that it opens that a function takes no text.
+#[test]
+fn functions_of_numbers_refuse_text_only_where_there_are_series_to_read() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    write(&server, "t,h=a s=\"x\",b=true,f=1 1000\nt,h=b s=\"y\",b=false,f=2 2000");
+    for (statement, told) in [
+        ("SELECT max(s) FROM t", Some("max iterator type: *query.stringInterruptIterator")),
+        ("SELECT min(s) FROM t WHERE h = 'zz'", None),
+        ("SELECT max(s), count(f) FROM t WHERE h = 'zz'", None),
+        ("SELECT sum(b) FROM t WHERE h = 'zz'", None),
+        ("SELECT sum(b) FROM t", Some("sum iterator type: *query.booleanInterruptIterator")),
+        ("SELECT mean(s) FROM t WHERE h = 'zz' AND time < 1m GROUP BY time(1s)", None),
+        ("SELECT derivative(s) FROM t WHERE h = 'zz'", None),
+        ("SELECT max(s) FROM t WHERE time > now()", None),
+        // Other rows of the same week, and conditions on rows, are looked at.
+        ("SELECT max(s) FROM t WHERE time > 5000", Some("max iterator type")),
+        ("SELECT max(s) FROM t WHERE f > 10", Some("max iterator type")),
+        ("SELECT max(s) FROM (SELECT s FROM t WHERE h = 'zz')", Some("max iterator type")),
+        ("SELECT max(none) FROM t", None),
+        ("SELECT max(s) FROM none", None),
+    ] {
+        let answered = answer(&server, statement);
+        match told {
+            Some(told) => assert!(answered.contains(told), "{statement}: {answered}"),
+            None => assert_eq!(answered, "", "{statement}"),
+        }
+    }
     server.stop();
 }
 
@@ -594,6 +699,41 @@ fn all_statements_of_a_request_have_one_deadline_and_none_changes_anything_by_ge
     assert!(text.contains("limits.query_seconds"), "{text:.300}");
     // Whoever was sent rows already is told behind them.
     assert!(late.status == 413 || text.contains("not executed"), "{text:.300}");
+    server.stop();
+}
+
+/// Windows are counted before they are made up, also for selections that are inside others; those
+/// that nobody wants are not made.
+#[test]
+fn more_windows_than_a_query_may_fill_are_refused_at_once() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    write(&server, "m,h=a v=1 1000\nm,h=b v=1 1000");
+    let began = std::time::Instant::now();
+    let hour = "time >= 0 AND time < 1h";
+    for statement in [
+        format!("SELECT count(v) FROM m WHERE {hour} GROUP BY time(1ns)"),
+        format!(
+            "SELECT count(v), max(v) FROM m WHERE {hour} GROUP BY time(1ns), h LIMIT 2000000000"
+        ),
+        "SELECT mean(v) FROM m GROUP BY time(1ns)".to_owned(),
+        format!(
+            "SELECT max(c) FROM (SELECT count(v) AS c FROM m WHERE {hour} GROUP BY time(1ns) fill(0))"
+        ),
+    ] {
+        let refused = ask(&server, &statement, "");
+        let text = refused.text();
+        assert_eq!(refused.status, 413, "{statement}: {text:.300}");
+        assert!(text.contains("limits.query_samples"), "{statement}: {text:.300}");
+    }
+    let some = answer(
+        &server,
+        &format!("SELECT count(v) FROM m WHERE {hour} GROUP BY time(1ns), h LIMIT 2"),
+    );
+    assert_eq!(some.matches("\"values\":[[0,0],[1,0]]").count(), 2, "{some}");
+    let none = format!("SELECT count(v) FROM m WHERE {hour} GROUP BY time(1ns) fill(none)");
+    assert!(answer(&server, &none).contains("[[1000,2]]"));
+    assert!(began.elapsed() < harness::PATIENCE / 3, "{:?}", began.elapsed());
     server.stop();
 }
 

@@ -12,6 +12,7 @@ mod harness;
 
 use harness::{Scratch, Server, foliot};
 use serde_json::Value as Json;
+use std::cell::Cell;
 use std::io::Write;
 use std::process::Stdio;
 
@@ -708,5 +709,114 @@ fn questions_at_the_command_line_say_what_may_be_wrong() {
     let said = String::from_utf8(export.unwrap().stderr).unwrap();
     assert!(said.contains("in use by another Foliot process"), "{said}");
     assert!(said.contains("`foliot backup DIR`") && !said.contains("--url"), "{said}");
+    server.stop();
+}
+
+/// Whatever the language: what is told of a text of half a megabyte is a kilobyte of it.
+#[test]
+fn errors_repeat_an_excerpt_of_a_long_question() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    assert_eq!(server.post("/write?db=default", "m,h=a v=1 1000").status, 204);
+    let long = "a".repeat(500_000);
+    let digits = "7".repeat(500_000);
+    let (form, json) = ("application/x-www-form-urlencoded", "application/json");
+    let refused = Cell::new(0);
+    let ask = |path: &str, kind: &str, body: &str| {
+        let answer = server.request("POST", path, &[("Content-Type", kind)], body.as_bytes());
+        let text = answer.text();
+        let told =
+            format!("{path} {body:.60}: {} {} bytes, {text:.300}", answer.status, text.len());
+        refused.set(refused.get() + usize::from(text.contains("rror")));
+        assert!(text.len() < 4096, "{told}");
+        assert!(answer.header("x-influxdb-error").len() <= 1024, "{told}");
+    };
+    let influxql = [
+        format!("{long} x"),
+        format!("SELECT v FROM m WHERE {long} {long}"),
+        format!("SELECT {long}(v) FROM m"),
+        format!("SELECT v FROM m WHERE v = '{long}' AND mean(v) > 1"),
+        format!("SELECT mean(v) + '{long}' FROM m"),
+        format!("SELECT v FROM m WHERE v =~ /({long}/"),
+        format!("SELECT v FROM {long}..m"),
+        format!("SELECT v FROM m; DROP RETENTION POLICY {long} ON {long}; SELECT v, FROM {long}"),
+        format!("CREATE DATABASE \"{long}\""),
+        format!("SELECT v FROM m TZ('{long}')"),
+        format!("SELECT v FROM m WHERE time > '{long}'"),
+    ];
+    for text in &influxql {
+        let escaped = text.replace('+', "%2b").replace(';', "%3b");
+        for more in ["", "&pretty=true", "&chunked=true"] {
+            ask("/query?db=default", form, &format!("q={escaped}{more}"));
+        }
+    }
+    let promql = [
+        format!("{long}("),
+        format!("{long}(m)"),
+        format!("rate({long})"),
+        format!("m{{h=~\"({long}\"}}"),
+        format!("m{{{long}}}"),
+        format!("m[{digits}]"),
+        format!("m @ {long}"),
+        format!("\"{long}\" + m"),
+        format!("sum by ({long}) {long} m"),
+        format!("label_replace(m, \"{long}-\", \"\", \"h\", \"\")"),
+        format!("count_values(\"{long}-\", m)"),
+    ];
+    let spelt = |text: &str| text.replace('%', "%25").replace('+', "%2b").replace('&', "%26");
+    for text in &promql {
+        for path in ["/api/v1/query", "/victoriametrics/api/v1/query"] {
+            ask(path, form, &format!("query={}", spelt(text)));
+        }
+        ask("/api/v1/series", form, &format!("match[]={}", spelt(&format!("{text} x"))));
+    }
+    ask("/api/v1/query", form, &format!("query=m&time={long}"));
+    ask("/api/v1/query_range", form, &format!("query=m&start=1&end=2&step={long}"));
+    let opentsdb = |member: &str| {
+        format!(
+            "{{\"start\":\"1h-ago\",\"queries\":[{{\"aggregator\":\"sum\",\"metric\":\"m\"{member}}}]}}"
+        )
+    };
+    for body in [
+        format!(
+            "{{\"start\":\"{long}\",\"queries\":[{{\"aggregator\":\"sum\",\"metric\":\"m\"}}]}}"
+        ),
+        opentsdb(&format!(",\"downsample\":\"{long}-avg\"")),
+        opentsdb(&format!(",\"aggregator\":\"{long}\"")),
+        opentsdb(&format!(",\"{long}\":1")),
+        opentsdb(&format!(",\"tags\":{{\"{long}\":\"a\"}}")),
+        opentsdb(&format!(
+            ",\"filters\":[{{\"type\":\"{long}\",\"tagk\":\"h\",\"filter\":\"x\"}}]"
+        )),
+        opentsdb(&format!(
+            ",\"filters\":[{{\"type\":\"regexp\",\"tagk\":\"h\",\"filter\":\"({long}\"}}]"
+        )),
+        opentsdb("").replace("\"m\"", &format!("\"{long}\"")),
+        opentsdb(&format!(",\"tsuids\":[\"{long}\"]")),
+        format!("{long}{{"),
+        format!("{{\"{long}\":1,"),
+    ] {
+        ask("/api/query", json, &body);
+    }
+    ask("/api/query/exp", json, &format!("{{\"time\":{{\"start\":\"{long}\"}}}}"));
+    ask("/api/suggest", json, &format!("{{\"type\":\"{long}\"}}"));
+    // A few of them are questions, if odd ones.
+    assert!(refused.get() > 75, "{}", refused.get());
+    for (language, texts) in [
+        ("influxql", &influxql[..]),
+        ("promql", &promql),
+        ("metricsql", &promql),
+        ("opentsdb", &promql),
+    ] {
+        for text in texts {
+            let mut asked = serde_json::json!({"language": language, "text": text,
+                "start_ms": 0, "end_ms": 60_000, "step_ms": 1000});
+            ask("/api/foliot/v1/query", json, &asked.to_string());
+            asked["check"] = true.into();
+            let checked =
+                server.request("POST", "/api/foliot/v1/query", &[], asked.to_string().as_bytes());
+            assert!(checked.text().len() < 4096, "{text:.60}: {:.300}", checked.text());
+        }
+    }
     server.stop();
 }

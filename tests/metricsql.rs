@@ -97,6 +97,32 @@ fn answers_are_those_of_victoriametrics() {
     assert_eq!(values, ["0", "10", "30"]);
 }
 
+/// Samples of the range only; what counters lost is added on, and seconds are those of the range.
+#[test]
+fn functions_that_are_prometheus_do_not_look_before_their_range() {
+    let dir = Scratch::new();
+    let server = server(&dir);
+    for (query, wanted) in [
+        // 20, then 25, 0, 5, 10, 15, 20, 25.
+        (r#"delta_prometheus(c{job="b"}[80s])"#, &[r#"{"job":"b"} 5"#][..]),
+        (r#"increase_prometheus(c{job="b"}[80s])"#, &[r#"{"job":"b"} 30"#]),
+        (r#"rate_prometheus(c{job="b"}[80s])"#, &[r#"{"job":"b"} 0.375"#]),
+        (r#"rate_prometheus(c{job="a"}[40s])"#, &[r#"{"job":"a"} 0.75"#]),
+        (
+            r#"rate_prometheus(c{job="a"}[40s]) keep_metric_names"#,
+            &[r#"{"__name__":"c","job":"a"} 0.75"#],
+        ),
+        (r#"changes_prometheus(c{job="b"}[50s])"#, &[r#"{"job":"b"} 4"#]),
+        (r#"changes(c{job="b"}[50s])"#, &[r#"{"job":"b"} 5"#]),
+        // One sample changes nothing, and has no rate.
+        (r#"changes_prometheus(c{job="a"}[10s])"#, &[r#"{"job":"a"} 0"#]),
+        (r#"rate_prometheus(c{job="a"}[10s])"#, &[]),
+    ] {
+        assert_eq!(at_end(&server, query), wanted, "{query}");
+    }
+    server.stop();
+}
+
 #[test]
 fn promql_stays_what_it_is_and_what_is_too_much_is_refused() {
     let dir = Scratch::new();

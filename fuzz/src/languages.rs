@@ -71,6 +71,7 @@ fn carry_out(query: &Query<'_>, statement: &Statement) {
         labels: &|shape| {
             foliot_exec::labels(query, shape, &mut query.meter.open()).unwrap_or_default()
         },
+        selects: &|scan| foliot_exec::selects(query, scan).map_err(|error| error.to_string()),
         buckets_max: 10_000,
         sources_max: 100,
         admit: &|_| Ok(()),

@@ -122,9 +122,11 @@ def bracketed():
     return f"{selector()}[{length()}]{shift()}"
 
 
-COUNTERS = ("rate", "increase", "irate", "increase_pure", "increase_prometheus", "resets")
+COUNTERS = ("rate", "increase", "irate", "increase_pure", "increase_prometheus",
+            "rate_prometheus", "resets")
 RANGES = (
-    "delta", "idelta", "ideriv", "deriv_fast", "delta_prometheus", "avg_over_time", "sum_over_time",
+    "delta", "idelta", "ideriv", "deriv_fast", "delta_prometheus", "changes_prometheus",
+    "avg_over_time", "sum_over_time",
     "min_over_time", "max_over_time", "count_over_time", "last_over_time", "first_over_time",
     "present_over_time", "stddev_over_time", "stdvar_over_time", "changes", "resets", "deriv",
     "lag", "lifetime", "scrape_interval", "tfirst_over_time", "tlast_over_time", "tmin_over_time",

@@ -6,7 +6,7 @@
 
 use crate::credentials::Credentials;
 use crate::passwords::{Busy, Hasher};
-use crate::principal::Principal;
+use crate::principal::{Principal, TOKEN_MARK};
 use crate::rights::{Access, Rights};
 use crate::throttle::Throttle;
 use crate::tokens::{self, NewToken, Token};
@@ -259,35 +259,36 @@ impl Gate {
             }
             Credentials::Token(text) => {
                 let is_first = self.first.lock().as_ref() == Some(&tokens::hash(text));
-                if is_first && !self.has_administrator() {
-                    let first = Principal::token(
-                        "first".to_owned(),
-                        String::new(),
-                        Rights::all(),
-                        i64::MAX,
-                    );
+                if let Some(first) = self.first().filter(|_| is_first) {
                     return Ok(Some((first, false)));
                 }
                 let token = tokens::get(engine, text).filter(|token| token.expires_ns > now_ns);
-                Ok(token.map(|token| {
-                    let Token { id, name, rights, expires_ns, .. } = token;
-                    (Principal::token(name, id, rights, expires_ns), true)
-                }))
+                Ok(token.map(|token| (token.acting(), true)))
             }
         }
     }
 
-    /// A user's rights as they are now, for work that goes on without its user: a user that is gone
-    /// has none. Whoever was not asked has all, until everybody is asked.
-    pub fn acting_for(&self, engine: &Engine, owner: &str) -> Arc<Principal> {
+    /// What a [`Principal::owner`] may do now, for work that goes on without it: one that is gone
+    /// may do nothing. Whoever was not asked may do everything, until everybody is asked.
+    pub fn acting_for(&self, engine: &Engine, owner: &str, now_ns: i64) -> Arc<Principal> {
         if !self.is_on {
             return self.anyone();
         }
-        let user = users::get(engine, owner);
-        Arc::new(match user {
-            Some(user) => Principal::user(user.name, user.rights),
-            None => Principal::nobody(),
-        })
+        let acting = match owner.strip_prefix(TOKEN_MARK) {
+            Some("") => self.first.lock().as_ref().and_then(|_| self.first()),
+            Some(id) => {
+                let token = tokens::with_id(engine, id).filter(|token| token.expires_ns > now_ns);
+                token.map(Token::acting)
+            }
+            None => users::get(engine, owner).map(|user| Principal::user(user.name, user.rights)),
+        };
+        Arc::new(acting.unwrap_or_else(Principal::nobody))
+    }
+
+    /// The first token, as long as it may do everything.
+    fn first(&self) -> Option<Principal> {
+        let first = || Principal::token("first".to_owned(), String::new(), Rights::all(), i64::MAX);
+        (!self.has_administrator()).then(first)
     }
 
     /// Forgets who showed what, because users or tokens have changed.
@@ -415,6 +416,25 @@ impl Gate {
         self.change(engine, name, ("revoke", caller), |user| {
             user.set_access(database, user.access(database).without(revoked));
         })
+    }
+
+    /// Takes all rights in a database that is gone: whoever makes one of its name decides anew who
+    /// may do what there.
+    ///
+    /// # Errors
+    /// When the store cannot take it.
+    pub fn forget_database(
+        &self,
+        engine: &Engine,
+        database: &str,
+        caller: &Caller,
+    ) -> Result<(), Refused> {
+        let _one_at_a_time = self.changing.lock();
+        let about = |whose: &str| Ok(engine.audit_access("revoke", whose, caller)?);
+        let done = users::leave(engine, database, about)
+            .and_then(|()| tokens::leave(engine, database, about));
+        self.forget(engine);
+        done
     }
 
     /// Removes a user.

@@ -16,6 +16,10 @@ pub enum Need<'a> {
     Administer,
 }
 
+/// What the id of a token that owns something stands behind: users' names have no control
+/// characters.
+pub(crate) const TOKEN_MARK: char = '\u{1}';
+
 /// The measurements of a database that somebody may read or write.
 #[derive(Clone, Debug)]
 pub enum Measurements {
@@ -93,9 +97,14 @@ impl Principal {
         &self.name
     }
 
-    /// The user whose rights it has; empty when it is none.
-    pub fn user_name(&self) -> &str {
-        if self.kind == Kind::User { &self.name } else { "" }
+    /// Whose rights it has, for work that goes on without it: a user's name, or a token's id behind
+    /// [`TOKEN_MARK`]; empty while nobody is asked.
+    pub fn owner(&self) -> String {
+        match self.kind {
+            Kind::Anyone | Kind::Nobody => String::new(),
+            Kind::User => self.name.clone(),
+            Kind::Token => format!("{TOKEN_MARK}{}", self.id),
+        }
     }
 
     /// Whether it may see, and end, what `other` asked: its own queries, or as an operator all.

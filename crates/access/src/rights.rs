@@ -90,6 +90,13 @@ impl Rights {
         Self { is_admin: true, is_operator: true, grants: Vec::new() }
     }
 
+    /// Takes what they say of a database by its name; false where that is nothing.
+    pub(crate) fn leave(&mut self, database: &str) -> bool {
+        let before = self.grants.len();
+        self.grants.retain(|grant| grant.database == ALL || grant.database != database);
+        self.grants.len() < before
+    }
+
     /// Appends them to a fact: `1 admin, 2 operator u8 | count u32 | access u8, database,
     /// measurements`, texts with their length.
     pub(crate) fn put(&self, fact: &mut Vec<u8>) {

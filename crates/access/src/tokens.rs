@@ -10,6 +10,7 @@
 
 use crate::fact::{put_text, take_i64, take_text};
 use crate::passwords::random;
+use crate::principal::Principal;
 use crate::rights::Rights;
 use crate::users::Refused;
 use blake2::digest::consts::U32;
@@ -48,6 +49,14 @@ pub struct Token {
     pub rights: Rights,
 }
 
+impl Token {
+    /// Whoever shows it.
+    pub(crate) fn acting(self) -> Principal {
+        let Self { id, name, rights, expires_ns, .. } = self;
+        Principal::token(name, id, rights, expires_ns)
+    }
+}
+
 /// Characters of the hash that are a token's id.
 const ID_CHARACTERS: usize = 16;
 
@@ -72,13 +81,43 @@ fn hexadecimal(bytes: &[u8]) -> String {
 /// Keeps a token, and tells its text, for the only time.
 pub(crate) fn create(engine: &Engine, new: NewToken, now_ns: i64) -> Result<String, Refused> {
     let text = text()?;
-    let mut fact = Vec::new();
-    put_text(&new.name, &mut fact);
-    fact.extend_from_slice(&now_ns.to_le_bytes());
-    fact.extend_from_slice(&new.expires_ns.unwrap_or(i64::MAX).to_le_bytes());
-    new.rights.put(&mut fact);
-    engine.catalog_put(KIND, &hash(&text), &fact)?;
+    let NewToken { name, expires_ns, rights } = new;
+    let expires_ns = expires_ns.unwrap_or(i64::MAX);
+    let token = Token { id: String::new(), name, created_ns: now_ns, expires_ns, rights };
+    put(engine, &hash(&text), &token)?;
     Ok(text)
+}
+
+fn put(engine: &Engine, hash: &str, token: &Token) -> Result<(), Refused> {
+    let mut fact = Vec::new();
+    put_text(&token.name, &mut fact);
+    fact.extend_from_slice(&token.created_ns.to_le_bytes());
+    fact.extend_from_slice(&token.expires_ns.to_le_bytes());
+    token.rights.put(&mut fact);
+    engine.catalog_put(KIND, hash, &fact)?;
+    Ok(())
+}
+
+/// The token with this id.
+pub(crate) fn with_id(engine: &Engine, id: &str) -> Option<Token> {
+    let found = engine.catalog_list_from(KIND, id);
+    found.iter().find_map(|(hash, fact)| decode(hash, fact)).filter(|token| token.id == id)
+}
+
+/// Takes from all tokens what they may do in a database; `about` hears the id of each before.
+pub(crate) fn leave(
+    engine: &Engine,
+    database: &str,
+    about: impl Fn(&str) -> Result<(), Refused>,
+) -> Result<(), Refused> {
+    for (hash, fact) in engine.catalog_list(KIND) {
+        let Some(mut token) = decode(&hash, &fact) else { continue };
+        if token.rights.leave(database) {
+            about(&token.id)?;
+            put(engine, &hash, &token)?;
+        }
+    }
+    Ok(())
 }
 
 /// All tokens, by id.

@@ -129,6 +129,21 @@ pub(crate) fn remove(engine: &Engine, name: &str) -> Result<(), Refused> {
     Ok(())
 }
 
+/// Takes from all users what they may do in a database; `about` hears the name of each before.
+pub(crate) fn leave(
+    engine: &Engine,
+    database: &str,
+    about: impl Fn(&str) -> Result<(), Refused>,
+) -> Result<(), Refused> {
+    for mut user in list(engine) {
+        if user.rights.leave(database) {
+            about(&user.name)?;
+            put(engine, &user)?;
+        }
+    }
+    Ok(())
+}
+
 fn decode(name: String, mut fact: &[u8]) -> Option<User> {
     let hash = take_text(&mut fact)?;
     let rights = Rights::take(&mut fact)?;

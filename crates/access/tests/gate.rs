@@ -142,11 +142,26 @@ fn work_that_goes_on_has_the_rights_that_its_owner_has_then() {
     let (_, engine) = open();
     let gate = Gate::new(true);
     gate.create_user(&engine, "u", "pw", reader(), &caller()).unwrap();
-    assert!(gate.acting_for(&engine, "u").may(Need::Read("d")));
+    let may = |owner: &str, now_ns| gate.acting_for(&engine, owner, now_ns).may(Need::Read("d"));
+    assert!(may("u", 0));
     gate.remove_user(&engine, "u", &caller()).unwrap();
-    assert!(!gate.acting_for(&engine, "u").may(Need::Read("d")));
-    assert!(!gate.acting_for(&engine, "").may(Need::Read("d")));
-    assert!(Gate::new(false).acting_for(&engine, "").may(Need::Read("d")));
+    assert!(!may("u", 0) && !may("", 0));
+    assert!(Gate::new(false).acting_for(&engine, "", 0).may(Need::Read("d")));
+
+    let new = NewToken { name: "u".to_owned(), expires_ns: Some(7), rights: reader() };
+    let text = gate.create_token(&engine, new, 0, &caller()).unwrap();
+    let shown = gate.admit(&engine, Some(&Credentials::Token(text)), None, 0).unwrap();
+    let owner = shown.owner();
+    assert!(may(&owner, 6) && !may(&owner, 7), "until it ends");
+    assert!(!may("u", 0), "no user of its name");
+    gate.forget_database(&engine, "other", &caller()).unwrap();
+    assert!(may(&owner, 0));
+    gate.forget_database(&engine, "d", &caller()).unwrap();
+    assert!(!may(&owner, 0), "the database is gone");
+    assert!(gate.acting_for(&engine, &owner, 0).name() == "u");
+    let id = gate.tokens(&engine).pop().unwrap().id;
+    gate.revoke_token(&engine, &id, &caller()).unwrap();
+    assert!(gate.acting_for(&engine, &owner, 0).is_nobody());
 }
 
 #[test]

@@ -41,6 +41,13 @@ pub struct Deleted {
 }
 
 impl Snapshot {
+    /// All ids that series have, as far as selections looked.
+    fn all_ids(&self, sids: &[u32]) -> SidSet {
+        let mut ids: Vec<u32> = sids.iter().flat_map(|&sid| self.ids(sid)).collect();
+        ids.sort_unstable();
+        ids.into_iter().collect()
+    }
+
     /// What of the selected series lies in `range`, as far as it may be seen: how many series, how
     /// many samples, and what they take. Ends with [`Error::Stopped`] when `goes_on`, asked before
     /// each series, says no.
@@ -183,19 +190,72 @@ impl Engine {
     ) -> Result<(Deleted, Commit), Error> {
         check(selector)?;
         let _alone = self.store().taking.lock();
-        let snapshot = self.snapshot();
+        let (deleted, commit, _) = self.delete_alone(selector, range, caller, goes_on)?;
+        Ok((deleted, commit))
+    }
+
+    /// The same, and drops the series that hold nothing any more: their names are not listed, and
+    /// later rows of their names make new ones.
+    ///
+    /// # Errors
+    /// As for [`Engine::delete`].
+    pub fn delete_with_names_while(
+        &self,
+        selector: &Selector,
+        range: TimeRange,
+        caller: &Caller,
+        goes_on: &dyn Fn() -> bool,
+    ) -> Result<(Deleted, Commit), Error> {
+        check(selector)?;
+        let _alone = self.store().taking.lock();
+        let (deleted, commit, sids) = self.delete_alone(selector, range, caller, goes_on)?;
+        let last = self.drop_empty(selector.namespace, &sids)?;
+        Ok((deleted, last.unwrap_or(commit)))
+    }
+
+    /// Deletes, for who holds `taking`, and tells which series lost something.
+    fn delete_alone(
+        &self,
+        selector: &Selector,
+        range: TimeRange,
+        caller: &Caller,
+        goes_on: &dyn Fn() -> bool,
+    ) -> Result<(Deleted, Commit, Vec<u32>), Error> {
+        let mut snapshot = self.snapshot();
         let (deleted, mut sids) = count_all(&snapshot, selector, range, goes_on)?;
         if snapshot.may_hide(selector.namespace, range) {
             // A longer retention, or a clock that goes back, would show again what stayed.
-            (_, sids) = count_all(&snapshot.of_all_ages(), selector, range, goes_on)?;
+            snapshot = snapshot.of_all_ages();
+            (_, sids) = count_all(&snapshot, selector, range, goes_on)?;
         }
         if !sids.is_empty() {
             let act = Act::Delete(selector, range);
             self.store().audit(caller, selector.namespace, &act, Some(&deleted))?;
         }
-        let commit = self.store().delete(selector.namespace, sids, range, false)?;
+        let ids = snapshot.all_ids(&sids);
+        let commit = self.store().delete(selector.namespace, ids, range, false)?;
         self.store().count_deleted(&deleted);
-        Ok((deleted, commit))
+        Ok((deleted, commit, sids))
+    }
+
+    /// Drops those of some series that hold nothing. Nothing is taken away whoever writes
+    /// meanwhile: it is looked again while writes are held off, and where something came, those
+    /// that are dropped together stay until they are merged.
+    fn drop_empty(&self, namespace: NamespaceId, sids: &[u32]) -> Result<Option<Commit>, Error> {
+        let store = self.store();
+        let snapshot = self.snapshot().of_all_ages();
+        let mut last = None;
+        for some in empty_among(&snapshot, sids)?.chunks(CUT_LIVE_SERIES_MAX as usize) {
+            let ids = snapshot.all_ids(some);
+            let mut are_empty = || {
+                let now = snapshot.renewed(&store.files, &store.ingest).of_all_ages();
+                Ok(empty_among(&now, some)?.len() == some.len())
+            };
+            let dropped =
+                store.delete_after(namespace, ids, TimeRange::ALL, true, &mut are_empty)?;
+            last = dropped.or(last);
+        }
+        Ok(last)
     }
 
     /// Drops the selected series with all their samples: no reader finds them any more, and rows
@@ -241,9 +301,7 @@ impl Engine {
         if deleted.series > 0 || matches!(act, Act::DropNamespace) {
             self.store().audit(caller, selector.namespace, act, Some(&deleted))?;
         }
-        let mut sids: Vec<u32> = sids.into_iter().flat_map(|sid| snapshot.ids(sid)).collect();
-        sids.sort_unstable();
-        let sids = sids.into_iter().collect();
+        let sids = snapshot.all_ids(&sids);
         let commit = self.store().delete(selector.namespace, sids, TimeRange::ALL, true)?;
         self.store().count_deleted(&deleted);
         Ok((deleted, commit))
@@ -324,7 +382,7 @@ fn count_all(
     selector: &Selector,
     range: TimeRange,
     goes_on: &dyn Fn() -> bool,
-) -> Result<(Deleted, SidSet), Error> {
+) -> Result<(Deleted, Vec<u32>), Error> {
     let selected = snapshot.select_while(selector, range, goes_on)?;
     let wanted: Vec<_> = selected.into_iter().map(|sid| (sid, range)).collect();
     count(snapshot, &wanted, goes_on)
@@ -335,7 +393,7 @@ fn count(
     snapshot: &Snapshot,
     wanted: &[(u32, TimeRange)],
     goes_on: &dyn Fn() -> bool,
-) -> Result<(Deleted, SidSet), Error> {
+) -> Result<(Deleted, Vec<u32>), Error> {
     let mut deleted = Deleted::default();
     let mut holding = Vec::new();
     let mut last = None;
@@ -353,7 +411,7 @@ fn count(
         };
         if samples > 0 {
             if last != Some(sid) {
-                holding.extend(snapshot.ids(sid));
+                holding.push(sid);
                 deleted.series += 1;
             }
             last = Some(sid);
@@ -361,8 +419,18 @@ fn count(
             deleted.bytes += bytes;
         }
     }
-    holding.sort_unstable();
-    Ok((deleted, holding.into_iter().collect()))
+    Ok((deleted, holding))
+}
+
+/// Those of some series that hold nothing.
+fn empty_among(snapshot: &Snapshot, sids: &[u32]) -> Result<Vec<u32>, Error> {
+    let mut scan = Scan::over(TimeRange::ALL);
+    let mut empty = Vec::new();
+    for &sid in sids {
+        snapshot.scan_into(sid, &mut scan)?;
+        empty.extend((!scan.finds_any()?).then_some(sid));
+    }
+    Ok(empty)
 }
 
 impl Store {

@@ -520,6 +520,21 @@ impl Scan {
         }
     }
 
+    /// Whether there is a sample: reads until one is found.
+    pub(crate) fn finds_any(&mut self) -> Result<bool, Error> {
+        let mut chunk = Samples::default();
+        while self.peek().is_none() {
+            chunk.clear();
+            if !self.next(&mut chunk)? {
+                return Ok(false);
+            }
+            if !chunk.is_empty() {
+                return Ok(true);
+            }
+        }
+        Ok(true)
+    }
+
     /// Reads everything: the number of samples, and the bytes that they take, by their shares of
     /// blocks.
     pub(crate) fn tally(&mut self) -> Result<(u64, u64), Error> {

@@ -250,3 +250,60 @@ fn memory_of_what_was_deleted_is_given_back() {
         assert_eq!(found(&engine.snapshot(), "kept"), [(1, Owned::Integer(1))]);
     }
 }
+
+/// The measurements that are listed.
+fn listed(engine: &Engine) -> Vec<String> {
+    let all = foliot_model::Selector { names: Vec::new(), ..selector(DEFAULT_NAMESPACE, "m") };
+    let listed = foliot_engine::Listed::Measurements;
+    engine.snapshot().list(&listed, &all, "", 0, usize::MAX).unwrap()
+}
+
+#[test]
+fn a_series_goes_with_its_last_sample_and_takes_none_with_it() {
+    let disk = SimDisk::new(5);
+    let engine = open(&disk);
+    let empty = |engine: &Engine, measurement: &str, range: TimeRange| {
+        let (selector, caller) = (selector(DEFAULT_NAMESPACE, measurement), Caller::default());
+        engine.delete_with_names_while(&selector, range, &caller, &|| true).unwrap();
+    };
+    // In parts and in the head; some of one are left.
+    for flushes in [true, false] {
+        for key in ["m host=a", "kept host=a"] {
+            put(&engine, key, 1 + i64::from(flushes), 1);
+        }
+        put(&engine, "kept host=a", 9, 1);
+        if flushes {
+            engine.flush().unwrap();
+        }
+    }
+    empty(&engine, "m", TimeRange::new(0, 5));
+    empty(&engine, "kept", TimeRange::new(0, 5));
+    let check = |engine: &Engine| {
+        assert_eq!(listed(engine), ["kept"]);
+        assert_eq!(found(&engine.snapshot(), "kept"), [(9, Owned::Integer(1))]);
+    };
+    check(&engine);
+    drop(engine);
+    let engine = open(&disk);
+    check(&engine);
+    // Who writes while it is emptied loses nothing of what is not deleted.
+    let writes = 300;
+    std::thread::scope(|scope| {
+        let engine = &engine;
+        let writer = scope.spawn(move || {
+            for at in 0..writes {
+                put(engine, "m host=a", 3, at);
+                put(engine, "m host=a", 100 + at, at);
+            }
+        });
+        while !writer.is_finished() {
+            put(engine, "m host=b", 3, 0);
+            empty(engine, "m", TimeRange::new(0, 5));
+        }
+    });
+    empty(&engine, "m", TimeRange::new(0, 5));
+    let all: Vec<_> = (0..writes).map(|at| (100 + at, Owned::Integer(at))).collect();
+    assert_eq!(found(&engine.snapshot(), "m"), all);
+    drop(engine);
+    assert_eq!(found(&open(&disk).snapshot(), "m"), all);
+}

@@ -70,7 +70,7 @@ use foliot_engine::Snapshot;
 use foliot_model::{
     Frame, Kind, Labels, NamespaceId, Selector, Table, TableShape, Test, TimeRange,
 };
-use foliot_plan::rows::{NameTable, Select, SourceTest};
+use foliot_plan::rows::{NameTable, Scan, Select, SourceTest};
 use foliot_plan::{Listing, Series, grid};
 use source::Source;
 use std::ops::ControlFlow;
@@ -114,6 +114,15 @@ pub fn select(
     on_table: &mut dyn FnMut(Table) -> ControlFlow<()>,
 ) -> Result<Ran, Error> {
     rows::select(query, plan, on_table)
+}
+
+/// Whether a scan finds any series that has samples in its range, whatever its condition says of
+/// rows.
+///
+/// # Errors
+/// As [`names`].
+pub fn selects(query: &Query<'_>, scan: &Scan) -> Result<bool, Error> {
+    rows::selects(query, scan)
 }
 
 /// Answers tables of names, as [`select`] does.

@@ -152,6 +152,19 @@ impl Meter {
         Ok(())
     }
 
+    /// Checks that so many samples more may be counted, which are still to come.
+    ///
+    /// # Errors
+    /// When they may not.
+    pub(crate) fn foresee(&self, samples: u64) -> Result<(), Error> {
+        let Account { limits, samples: counted, .. } = &*self.account;
+        if counted.load(Ordering::Relaxed).saturating_add(samples) > limits.samples {
+            self.account.meet(SAMPLES);
+            return Err(Error::Samples { limit: limits.samples });
+        }
+        Ok(())
+    }
+
     /// The limits that were met, by their settings.
     pub fn met(&self) -> impl Iterator<Item = &'static str> {
         let met = self.account.met.load(Ordering::Relaxed);

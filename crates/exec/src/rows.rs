@@ -35,9 +35,10 @@ use crate::limits::Meter;
 use crate::source::Source;
 use crate::steps::{Step, Steps};
 use crate::{Error, Query, Ran};
+use foliot_engine::Run;
 use foliot_model::{Column, Item, Table, TableHead};
 use foliot_plan::Told;
-use foliot_plan::rows::{Reducer, Rows, Select};
+use foliot_plan::rows::{Reducer, Rows, Scan, Select};
 use grid::Grid;
 use join::{Joined, Piece, Within};
 use quick::Readings;
@@ -108,6 +109,27 @@ pub(crate) fn select(
     ran.samples_scanned = meter.samples();
     ran.memory_peak_bytes = meter.memory_peak_bytes();
     Ok(ran)
+}
+
+/// See [`crate::selects`].
+pub(crate) fn selects(query: &Query<'_>, scan: &Scan) -> Result<bool, Error> {
+    let source = Source::Snapshot(query.snapshot);
+    let (mut runs, mut run) = (source.runs(scan.layout.range, &query.meter)?, Run::default());
+    for sid in sources::select(scan, source, &query.meter)?.sids {
+        runs.turn(sid)?;
+        loop {
+            if runs.peek().is_some() {
+                return Ok(true);
+            }
+            if !runs.next(&mut run)? {
+                break;
+            }
+            if !run.is_empty() {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
 }
 
 /// Puts rows together to pieces of tables.
@@ -252,6 +274,8 @@ fn opened<'q>(
                     Box::new(Gathered::new(rows))
                 }
                 function => {
+                    let are_of_one = has_nested(&reduce.input);
+                    let function = (function, are_of_one);
                     let rows = reduce::Reduced::new(input, function, &reduce.layout, meter)?;
                     Box::new(Gathered::new(rows))
                 }
@@ -271,7 +295,8 @@ fn opened<'q>(
         // Of so many windows none comes behind as many rows: what fills them is known.
         Rows::Fill(plan) => {
             let input = open(&plan.input, wanted, readings, context)?;
-            Box::new(fill::Filled::new(input, plan, Grid::new(&plan.layout)?, meter)?)
+            let grid = Grid::new(&plan.layout)?;
+            Box::new(fill::Filled::new(input, (plan, grid), wanted, meter)?)
         }
         Rows::Transform { input, function, layout } => {
             let input = open(input, None, readings, context)?;
@@ -285,6 +310,20 @@ fn opened<'q>(
             Box::new(Limited { input, offset: *offset, limit: *limit, ends, counted: None })
         }
     })
+}
+
+/// Whether rows of other selections are among them.
+fn has_nested(rows: &Rows) -> bool {
+    match rows {
+        Rows::Scan(_) => false,
+        Rows::Nested(_) => true,
+        Rows::Merge { inputs, .. } => inputs.iter().any(has_nested),
+        Rows::Reduce(reduce) => has_nested(&reduce.input),
+        Rows::Fill(fill) => has_nested(&fill.input),
+        Rows::Stamp { input, .. } | Rows::Transform { input, .. } | Rows::Limit { input, .. } => {
+            has_nested(input)
+        }
+    }
 }
 
 /// Whether all rows are sure to have the same head.

@@ -244,6 +244,7 @@ fn answer(snapshot: &Snapshot, text: &str) -> Result<Vec<u8>, Failure> {
             labels: &|shape| {
                 foliot_exec::labels(&query, shape, &mut charge.borrow_mut()).unwrap_or_default()
             },
+            selects: &|scan| foliot_exec::selects(&query, scan).map_err(|error| error.to_string()),
             buckets_max: 0,
             sources_max: 0,
             admit: &|_| Ok(()),

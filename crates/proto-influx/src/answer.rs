@@ -7,7 +7,7 @@ use crate::decode::{Decoded, lines};
 use crate::encode::JsonText;
 use crate::fault::Fault;
 use crate::write::WriteApi;
-use foliot_model::Reject;
+use foliot_model::{Reject, excerpt};
 use memchr::{memchr, memchr_iter};
 use std::borrow::Cow;
 
@@ -50,12 +50,17 @@ pub fn write_answer(api: WriteApi, outcome: &Outcome<'_>) -> Option<Answer> {
     let lines = quote_lines(outcome);
     Some(match api {
         WriteApi::V3 => v3_answer(outcome, &lines),
-        _ => error_answer(api, 400, &message(outcome, &lines)),
+        // Each bad line is told, however many there are.
+        _ => answer(api, 400, &message(outcome, &lines)),
     })
 }
 
 /// The answer to a request that failed as a whole.
 pub fn error_answer(api: WriteApi, status: u16, message: &str) -> Answer {
+    answer(api, status, &excerpt(message))
+}
+
+fn answer(api: WriteApi, status: u16, message: &str) -> Answer {
     let body = match api {
         WriteApi::V1 | WriteApi::V3 | WriteApi::TickTock => {
             format!("{{\"error\":{}}}\n", JsonText(message))

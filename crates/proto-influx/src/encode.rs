@@ -12,7 +12,7 @@ mod rows;
 mod text;
 
 use csv::Csv;
-use foliot_model::Table;
+use foliot_model::{Table, excerpt};
 use jiff::tz::TimeZone;
 use json::Json;
 use msgpack::Msgpack;
@@ -95,6 +95,7 @@ pub struct Style {
 
 /// The body of the answer to a request that failed as a whole.
 pub fn refusal(format: Format, message: &str) -> Vec<u8> {
+    let message = &*excerpt(message);
     let mut out = Vec::new();
     match format {
         Format::Json | Format::Rows(_) => {
@@ -170,6 +171,7 @@ impl Encoder {
 
     /// The statement fails. Rows have no place for that: their answer must fail as a whole.
     pub fn fail(&mut self, error: &str, out: &mut Vec<u8>) {
+        let error = &*excerpt(error);
         match &mut self.0 {
             Writer::Json(json) => json.end(None, Some(error), out),
             Writer::Csv(csv) => csv.fail(error, out),

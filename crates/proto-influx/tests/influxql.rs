@@ -90,6 +90,7 @@ impl Store {
             now_ns: 60_000_000_000,
             shapes: &shapes,
             labels: &labels,
+            selects: &|scan| foliot_exec::selects(&query, scan).map_err(|error| error.to_string()),
             buckets_max: 1000,
             sources_max: 0,
             admit: &|_| Ok(()),

@@ -1,5 +1,6 @@
 //! Requests and errors of the HTTP side: routes, query parameters, the error object.
 
+use foliot_model::excerpt;
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
@@ -121,7 +122,7 @@ impl HttpError {
     /// The body: `{"error":{"code":…,"message":…,"details":…}}`, without details when there
     /// are none.
     pub fn to_json(&self) -> String {
-        let quote = |text: &str| serde_json::Value::from(text).to_string();
+        let quote = |text: &str| serde_json::Value::from(excerpt(text)).to_string();
         let details = match self.details.as_str() {
             "" => String::new(),
             details => format!(",\"details\":{}", quote(details)),

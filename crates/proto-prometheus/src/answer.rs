@@ -2,7 +2,7 @@
 
 use crate::annotations::annotations;
 use crate::promql::{STALE, SamplesAsked, duration_seconds};
-use foliot_model::{Frame, Histogram, Labels, NANOS_PER_MILLI, Value as Sample};
+use foliot_model::{Frame, Histogram, Labels, NANOS_PER_MILLI, Value as Sample, excerpt};
 use foliot_plan::grid::{MEASUREMENT, Notes, Steps, name};
 use serde_json::{Map, Value as Json, json};
 use std::collections::BTreeSet;
@@ -368,7 +368,7 @@ pub fn success(data: &Json) -> Vec<u8> {
 
 /// An answer that there is none: Prometheus' kind of error, and why.
 pub fn error_json(kind: &str, reason: &str) -> String {
-    json!({"status": "error", "errorType": kind, "error": reason}).to_string()
+    json!({"status": "error", "errorType": kind, "error": excerpt(reason)}).to_string()
 }
 
 /// Reads a time: seconds as a decimal number, or a date of RFC 3339.

@@ -23,7 +23,7 @@ pub struct ContinuousQuery {
     pub database: String,
     /// Its name there.
     pub name: String,
-    /// The user with whose rights it runs; empty when it was made while nobody was asked.
+    /// The user or token with whose rights it runs; empty when it was made while nobody was asked.
     pub owner: String,
     /// The whole statement that created it.
     pub text: String,

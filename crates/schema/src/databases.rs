@@ -406,7 +406,7 @@ impl Databases {
         going.drop_policy(engine, policy, kinds, caller, goes_on)
     }
 
-    /// The same; with its last policy the database goes.
+    /// The same; with its last policy the database goes, which is told.
     ///
     /// # Errors
     /// As [`Databases::drop_policy`] and [`Databases::drop_database`].
@@ -418,13 +418,15 @@ impl Databases {
         kinds: &Kinds,
         caller: &Caller,
         goes_on: &dyn Fn() -> bool,
-    ) -> Result<(), Error> {
+    ) -> Result<bool, Error> {
         let going = self.begin_drop(database);
         let found = self.get(database).map(|found| found.policies).unwrap_or_default();
-        match found.as_slice() {
-            [last] if last.name == policy => going.drop_database(engine, kinds, caller, goes_on),
-            _ => going.drop_policy(engine, policy, kinds, caller, goes_on),
-        }
+        let is_last = matches!(found.as_slice(), [last] if last.name == policy);
+        match is_last {
+            true => going.drop_database(engine, kinds, caller, goes_on),
+            false => going.drop_policy(engine, policy, kinds, caller, goes_on),
+        }?;
+        Ok(is_last)
     }
 
     /// Drops a database with everything in it; nothing happens when there is none, nor when

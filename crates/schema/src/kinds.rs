@@ -304,9 +304,8 @@ impl Kinds {
                 columns.push(kind);
                 continue;
             }
-            let is_float = is_number(cell.kind) && manner == Manner::Loose
-                || field == DEFAULT_FIELD && is_written(engine, namespace, &measurement)?;
-            let kind = if is_float { Kind::Float } else { cell.kind };
+            let place = (namespace, &*measurement, &*field);
+            let kind = first_kind(engine, place, cell.kind, manner)?;
             new.push((key(namespace, &measurement, &field), vec![kind as u8]));
             columns.push(kind);
         }
@@ -379,6 +378,18 @@ fn declared(
 ) -> Option<Kind> {
     let fact = engine.catalog_get(KIND, &key(namespace, measurement, field))?;
     fact.first().and_then(|code| Kind::from_code(*code))
+}
+
+/// The kind that a field is to have whose first value is of `kind`.
+fn first_kind(
+    engine: &Engine,
+    (namespace, measurement, field): (NamespaceId, &str, &str),
+    kind: Kind,
+    manner: Manner,
+) -> Result<Kind, Error> {
+    let is_float = is_number(kind) && manner == Manner::Loose
+        || field == DEFAULT_FIELD && is_written(engine, namespace, measurement)?;
+    Ok(if is_float { Kind::Float } else { kind })
 }
 
 fn declare(

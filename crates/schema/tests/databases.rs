@@ -117,7 +117,7 @@ fn a_drop_that_is_stopped_before_it_begins_takes_nothing() {
     let stopped = [
         databases.drop_database(&engine, "x", &kinds, &caller, &never),
         databases.drop_policy(&engine, "x", "z", &kinds, &caller, &never),
-        databases.drop_bucket(&engine, "x", "z", &kinds, &caller, &never),
+        databases.drop_bucket(&engine, "x", "z", &kinds, &caller, &never).map(drop),
     ];
     for outcome in stopped {
         assert!(matches!(outcome, Err(Error::Stopped)), "{outcome:?}");

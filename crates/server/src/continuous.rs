@@ -4,6 +4,7 @@ use crate::http::{may_ask, run_into};
 use crate::query::Title;
 use crate::shared::Shared;
 use foliot_exec::{Cancel, Meter};
+use foliot_model::excerpt;
 use foliot_proto_influx::influxql::{Parameters, Statement, parse};
 use foliot_schema::continuous::{ContinuousQuery, Timing, list};
 use std::collections::HashMap;
@@ -68,9 +69,16 @@ impl Runs {
             }
             let select = query.select_within(range);
             // What its owner may no longer do, the query does not do either.
-            let who = shared.gate.acting_for(store.engine(), &stored.owner);
+            let who = shared.gate.acting_for(store.engine(), &stored.owner, now_ns);
             let statement = [Statement::Select(select.clone())];
-            let may = may_ask(&who, &statement, Some(&query.database));
+            let may = match who.is_nobody() {
+                true => {
+                    Err("the user or token that made it is gone, or nobody was asked then: make \
+                             it anew"
+                        .to_owned())
+                }
+                false => may_ask(&who, &statement, Some(&query.database)),
+            };
             let run = || {
                 let meter = Meter::new(shared.query_limits, Cancel::default());
                 let title = Title::new(&select.to_string(), query.database.clone());
@@ -82,9 +90,10 @@ impl Runs {
             match may.and_then(|()| run()) {
                 Ok(written) => log::debug!("continuous query {}: {written} points", stored.name),
                 Err(error) => log::error!(
-                    "continuous query {} on {} failed: {error}",
+                    "continuous query {} on {} failed: {}",
                     stored.name,
-                    stored.database
+                    stored.database,
+                    excerpt(&error)
                 ),
             }
         }

@@ -152,7 +152,7 @@ pub(crate) fn refuse_whole(
 }
 
 /// Takes rows out whose measurements may not be written.
-fn keep_to(scope: &Measurements, batch: &mut Batch<'_>, rejects: &mut Vec<Reject>) {
+pub(crate) fn keep_to(scope: &Measurements, batch: &mut Batch<'_>, rejects: &mut Vec<Reject>) {
     if matches!(scope, Measurements::All) {
         return;
     }

@@ -237,7 +237,7 @@ const OTHERS: [(&str, &str, &str); 62] = [
     ("bad lines of a request that are worded", "100", "the others are counted, reason `other`"),
     ("a write with `accept_partial=false`", "16 MiB", "413"),
     (
-        "fields whose kind a dry run of `foliot import` remembers, of a database and policy",
+        "fields whose kind a dry run of an import remembers, of a database and policy, or of one piece",
         "1 048 576",
         "it does not say of later ones that their kind changes",
     ),

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | a method of HTTP, a space, then `/` or `*` | HTTP |
 //! | a word in capitals, `/` or `*`, and at the line's end `HTTP/1.0` or `HTTP/1.1` | HTTP |
+//! | a word in capitals, `/` or `*`, and a kilobyte without another blank | HTTP |
 //! | 0x16 | TLS, which is refused with words |
 //! | 0x00 | Graphite's pickle: a length of less than 16 MiB |
 //! | a telnet verb, then a space or the line's end | telnet |
@@ -90,6 +91,10 @@ pub(crate) fn sniff(bytes: &[u8], ended: bool) -> Option<Protocol> {
             }
             // Only the line's end tells, whatever stands before it.
             _ if !is_complete => return None,
+            // It lies behind a long address: rows of that length have blanks.
+            _ if line_end.is_none() && !ended && has_one_blank(line) => {
+                return Some(Protocol::Http);
+            }
             _ => {}
         }
     }
@@ -111,6 +116,10 @@ fn asks_by_a_strange_method(line: &[u8]) -> bool {
     let letters = line.iter().take_while(|byte| byte.is_ascii_uppercase()).count();
     let rest = line.get(letters..).unwrap_or_default();
     (1..=METHOD_BYTES_MAX).contains(&letters) && matches!(rest, [b' ', b'/' | b'*', ..])
+}
+
+fn has_one_blank(line: &[u8]) -> bool {
+    line.iter().filter(|byte| **byte == b' ').count() == 1
 }
 
 #[cfg(test)]
@@ -175,6 +184,14 @@ mod tests {
         assert_eq!(sniff(b"version", true), Some(Telnet));
         assert_eq!(sniff(b"", true), None);
         assert_eq!(sniff(&[b'x'; SNIFF_BYTES_MAX], false), Some(Telnet));
+        let long = |begin: &str, end: &str| {
+            let text = format!("{begin}{}{end}", "x".repeat(SNIFF_BYTES_MAX));
+            sniff(text.as_bytes(), false)
+        };
+        assert_eq!(long("BREW /pot?beans=", ""), Some(Http), "its end is far");
+        assert_eq!(long("TRACE /query?q=", " HTTP/1.1\r\n"), Some(Http));
+        assert_eq!(long("FOO /x=1,y=2 17", ""), Some(Lines));
+        assert_eq!(long("FOO /x=1,y=", "\n"), Some(Lines));
     }
 
     #[test]

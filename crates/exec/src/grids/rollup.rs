@@ -325,13 +325,15 @@ fn loosely(of: &LooseFold, known: &Known<'_>, parameter: f64) -> Option<f64> {
         | LooseFold::Width
         | LooseFold::Counted(..)
         | LooseFold::Shared(..)
+        | LooseFold::ChangesWithin
+        | LooseFold::DifferenceRate
         | LooseFold::Difference => return within(of, window, parameter),
     })
 }
 
 /// What looks at the samples of a range only.
 fn within(of: &LooseFold, window: &Window<'_>, parameter: f64) -> Option<f64> {
-    let Window { samples, end_ns, .. } = window;
+    let Window { samples, start_ns, end_ns } = window;
     let values = || samples.iter().map(|(_, value)| *value);
     let ((_, first), (_, last)) = (samples.first()?, samples.last()?);
     Some(match of {
@@ -345,7 +347,11 @@ fn within(of: &LooseFold, window: &Window<'_>, parameter: f64) -> Option<f64> {
         LooseFold::Shared(comparison, _) => {
             counted(*comparison, values(), parameter) / samples.len() as f64
         }
+        LooseFold::ChangesWithin => {
+            values().zip(values().skip(1)).filter(|(before, value)| value != before).count() as f64
+        }
         LooseFold::Difference if samples.len() > 1 => last - first,
+        LooseFold::DifferenceRate if samples.len() > 1 => (last - first) / span(*start_ns, *end_ns),
         _ => return None,
     })
 }

@@ -15,7 +15,7 @@ pub(crate) enum Figure {
     Count,
     /// Σx; integers wrap around.
     Sum,
-    /// Σx / n as a float; the sum of integers wraps around.
+    /// Σx / n as a float; the sum of the integers of each series wraps around, those sums do not.
     Mean,
     /// One of them, with its time.
     Choice(Choice),
@@ -95,6 +95,13 @@ impl Tally {
             Figure::Sum => Self::Sum(Total::default()),
             Figure::Mean => Self::Mean(Total::default(), 0),
             Figure::Choice(choice) => Self::Choice { choice, time_ns: 0, value: Item::Null },
+        }
+    }
+
+    /// What is added from here on is of another series.
+    pub(crate) fn turn(&mut self) {
+        if let Self::Mean(sum, _) = self {
+            sum.part();
         }
     }
 
@@ -226,8 +233,10 @@ impl Tally {
         self.add(time_ns, item);
     }
 
-    /// Adds another tally of the same figure, whose values come later in rank.
-    pub(crate) fn absorb(&mut self, other: Self) {
+    /// Adds another tally of the same figure, of other series, whose values come later in rank.
+    pub(crate) fn absorb(&mut self, mut other: Self) {
+        self.turn();
+        other.turn();
         match (&mut *self, other) {
             (Self::Count(a), Self::Count(b)) => *a += b,
             (Self::Sum(a), Self::Sum(b)) => a.absorb(&b),
@@ -247,7 +256,11 @@ impl Tally {
         match self {
             Self::Count(count) => (None, Item::Integer(count)),
             Self::Sum(sum) => (None, sum.finish()),
-            Self::Mean(sum, count) => {
+            Self::Mean(mut sum, count) => {
+                if sum.has_floats() {
+                    // Rounded once, together.
+                    sum.part();
+                }
                 let mean = to_f64(&sum.finish()).map(|sum| sum / count as f64);
                 (None, mean.map_or(Item::Null, Item::Float))
             }

@@ -1,10 +1,10 @@
-//! Sums of numbers of any kind: of integers they wrap around, of floats they are exact until
-//! the end.
+//! Sums of numbers of any kind: of integers they wrap around, within a series where that is asked
+//! for; of floats they are exact until the end.
 
 use super::number::to_f64;
 use super::sum::Sum;
 use super::wholes::{Wholes, WholesSum};
-use foliot_engine::Summary;
+use foliot_engine::{DecimalSum, Summary};
 use foliot_model::{Item, Kind};
 
 /// A sum of numbers of one kind, or, where kinds meet, of floats.
@@ -60,9 +60,28 @@ impl Total {
         }
     }
 
+    /// What comes from here on is of another series: the integers so far have wrapped around among
+    /// themselves, and add up with those to come without.
+    pub(crate) fn part(&mut self) {
+        let halves = match std::mem::take(&mut self.whole) {
+            Item::Integer(sum) => [sum, 0],
+            Item::Unsigned(sum) => [(sum / 2) as i64, sum.div_ceil(2) as i64],
+            _ => return,
+        };
+        let floats = self.floats.get_or_insert_default();
+        for sum in halves {
+            floats.add_decimals(&DecimalSum { sum, scale: 0, most: 0 });
+        }
+    }
+
     /// Whether there were no numbers.
     pub(crate) fn is_null(&self) -> bool {
         self.whole.is_null() && self.floats.is_none()
+    }
+
+    /// Whether there is more than the integers of one series.
+    pub(crate) fn has_floats(&self) -> bool {
+        self.floats.is_some()
     }
 
     pub(crate) fn absorb(&mut self, other: &Self) {

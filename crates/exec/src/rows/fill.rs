@@ -14,6 +14,9 @@ use std::sync::Arc;
 /// Rows of a strip, unless those of windows that are there are more.
 const ROWS_MAX: usize = 1024;
 
+/// How many samples can be read in the time in which a row is made up.
+const SAMPLES_PER_ROW: usize = 10;
+
 /// Rows stamped with the start of their window.
 pub(super) struct Stamped<'q> {
     input: Box<dyn Stream + 'q>,
@@ -38,7 +41,8 @@ impl Stream for Stamped<'_> {
     }
 }
 
-/// A row for every window.
+/// A row for every window, of each head as far as they are wanted. How many there will be is known
+/// before any is made: too many are refused at once.
 pub(super) struct Filled<'q> {
     input: Peeking<'q>,
     plan: &'q Fill,
@@ -52,14 +56,20 @@ pub(super) struct Filled<'q> {
     window_ns: i64,
     ahead_ns: i64,
     previous: Option<(i64, Item)>,
+    /// How many rows of a head are wanted, and of the head being filled still are.
+    wanted: u64,
+    left: u64,
+    /// Rows that were made up and are not counted yet.
+    made: usize,
     meter: &'q Meter,
 }
 
 impl<'q> Filled<'q> {
+    /// The rows of `input` and those between them; those of a head beyond `wanted` are missing.
     pub(super) fn new(
         input: Box<dyn Stream + 'q>,
-        plan: &'q Fill,
-        grid: Grid,
+        (plan, grid): (&'q Fill, Grid),
+        wanted: Option<u64>,
         meter: &'q Meter,
     ) -> Result<Self, Error> {
         let range = plan.layout.range;
@@ -86,11 +96,14 @@ impl<'q> Filled<'q> {
             window_ns: 0,
             ahead_ns: 0,
             previous: None,
+            wanted: wanted.unwrap_or(u64::MAX),
+            left: 0,
+            made: 0,
             meter,
         })
     }
 
-    fn begin(&mut self, head: Arc<Head>, time_ns: i64) {
+    fn begin(&mut self, head: Arc<Head>, time_ns: i64) -> Result<(), Error> {
         let start_ns = match self.start_ns {
             TIME_MIN_NS => self.grid.window(time_ns).0,
             start_ns => start_ns,
@@ -100,6 +113,18 @@ impl<'q> Filled<'q> {
         }
         (self.open, self.window_ns) = (Some(head), start_ns);
         self.previous = None;
+        self.left = self.wanted;
+        let rows = self.windows_left().min(self.left);
+        self.meter.foresee(rows.saturating_mul(SAMPLES_PER_ROW as u64))
+    }
+
+    /// How many windows there are from the next one on.
+    fn windows_left(&self) -> u64 {
+        if !self.is_inside() {
+            return 0;
+        }
+        let span_ns = (i128::from(self.end_ns) - i128::from(self.window_ns)).unsigned_abs();
+        u64::try_from(span_ns / self.width_ns.unsigned_abs().max(1) as u128 + 1).unwrap_or(u64::MAX)
     }
 
     /// Whether the window that comes next is one to fill.
@@ -166,7 +191,8 @@ impl<'q> Filled<'q> {
     /// Moves the rows that are due, which belong to the head being filled, to a strip.
     fn take_due(&mut self, out: &mut Strip) -> Result<(), Error> {
         let mut rows = 0;
-        while rows < ROWS_MAX
+        let most = usize::try_from(self.left).unwrap_or(usize::MAX).min(ROWS_MAX);
+        while rows < most
             && let Some((strip, at)) = self.input.rest()?
             && let Some(&time_ns) = strip.times_ns.get(at + rows)
             && self.is_due(time_ns)
@@ -174,6 +200,7 @@ impl<'q> Filled<'q> {
             self.advance();
             rows += 1;
         }
+        self.left -= rows as u64;
         let keeps_previous = self.keeps_previous();
         let Some((strip, at)) = self.input.rest()? else { return Ok(()) };
         out.extend_from(strip, at..at + rows);
@@ -211,6 +238,14 @@ fn line(from: &Item, to: &Item, part: f64, span: f64, kind: Kind) -> Item {
 
 impl Stream for Filled<'_> {
     fn next(&mut self) -> Result<Option<Strip>, Error> {
+        let strip = self.next_strip();
+        self.meter.check(std::mem::take(&mut self.made) * SAMPLES_PER_ROW)?;
+        strip
+    }
+}
+
+impl Filled<'_> {
+    fn next_strip(&mut self) -> Result<Option<Strip>, Error> {
         let mut out: Option<Strip> = None;
         loop {
             if out.as_ref().is_some_and(|out| out.len() >= ROWS_MAX) {
@@ -222,24 +257,29 @@ impl Stream for Filled<'_> {
                 .filter(|here| self.open.as_ref().is_some_and(|open| is_same(open, here.head())));
             let due = own.map(Here::time_ns);
             match self.open.clone() {
-                Some(head) if due.is_some() || self.is_inside() => {
+                Some(_) if self.left == 0 && due.is_some() => {
+                    let rest = self.input.rest()?.map_or(0, |(strip, at)| strip.len() - at);
+                    self.input.skip(rest);
+                }
+                Some(head) if due.is_some() || self.left > 0 && self.is_inside() => {
                     let new = || Strip::new(head.clone(), self.plan.carried);
                     let strip = out.get_or_insert_with(new);
                     if due.is_some_and(|time_ns| self.is_due(time_ns)) {
                         self.take_due(strip)?;
                         continue;
                     }
-                    self.meter.check(1)?;
                     let (time_ns, value) = (self.window_ns, self.filling(&head)?);
                     strip.push(time_ns, value, (0..self.plan.carried).map(|_| Item::Null));
                     self.advance();
+                    self.left -= 1;
+                    self.made += 1;
                 }
                 // Another head begins.
                 _ if out.is_some() => return Ok(out),
                 _ => {
                     let Some(here) = self.input.peek()? else { return Ok(None) };
                     let (head, time_ns) = (here.head().clone(), here.time_ns());
-                    self.begin(head, time_ns);
+                    self.begin(head, time_ns)?;
                 }
             }
         }

@@ -17,6 +17,8 @@ use std::sync::Arc;
 pub(super) struct Reduced<'q> {
     input: Peeking<'q>,
     function: &'q Reducer,
+    /// Whether all rows count as those of one series.
+    are_of_one: bool,
     layout: &'q Layout,
     grid: Grid,
     heads: Reducing,
@@ -31,13 +33,14 @@ type Opening = (Arc<Head>, (i64, i64));
 impl<'q> Reduced<'q> {
     pub(super) fn new(
         input: Box<dyn Stream + 'q>,
-        function: &'q Reducer,
+        (function, are_of_one): (&'q Reducer, bool),
         layout: &'q Layout,
         meter: &'q Meter,
     ) -> Result<Self, Error> {
         Ok(Self {
             input: Peeking::new(input),
             function,
+            are_of_one,
             layout,
             grid: Grid::new(layout)?,
             heads: Reducing::new(layout.group_by.clone()),
@@ -72,7 +75,7 @@ impl<'q> Reduced<'q> {
                     let at = known.unwrap_or(folds.len());
                     places.insert(Arc::as_ptr(&head), at);
                     if known.is_none() {
-                        folds.push((head, Folding::new(self.function)));
+                        folds.push((head, Folding::new(self.function, self.are_of_one)));
                     }
                     at
                 }

@@ -49,6 +49,9 @@ impl Out {
 #[derive(Debug)]
 pub(super) struct Folding<'q> {
     function: &'q Reducer,
+    /// Whether all rows count as those of one series; else each as one of its own, as nobody knows
+    /// any more which it was of.
+    are_of_one: bool,
     state: State,
 }
 
@@ -91,7 +94,7 @@ impl Key {
 }
 
 impl<'q> Folding<'q> {
-    pub(super) fn new(function: &'q Reducer) -> Self {
+    pub(super) fn new(function: &'q Reducer, are_of_one: bool) -> Self {
         let state = match function {
             _ if let Some(figure) = figure_of(function) => match figure {
                 Figure::Choice(choice) => State::Chosen(choice, None),
@@ -101,13 +104,18 @@ impl<'q> Folding<'q> {
             Reducer::Sample(_) => State::Sample { rows: Vec::new(), count: 0, random: 1 },
             _ => State::Rows(Vec::new()),
         };
-        Self { function, state }
+        Self { function, are_of_one, state }
     }
 
     /// Adds a row, and returns how much memory that takes.
     pub(super) fn add(&mut self, row: Row) -> usize {
         match &mut self.state {
-            State::Tally(tally) => return tally.add(row.time_ns, row.value),
+            State::Tally(tally) => {
+                if !self.are_of_one {
+                    tally.turn();
+                }
+                return tally.add(row.time_ns, row.value);
+            }
             State::Chosen(choice, best) => {
                 let is_better = |best: &Row| {
                     choice.prefers((row.time_ns, &row.value), (best.time_ns, &best.value))

@@ -66,7 +66,9 @@ pub enum LooseFold {
     IncreasePure,
     /// The newest less the oldest of at least two.
     Difference,
-    /// The same per second, from the one before the range on.
+    /// The same per second of the range.
+    DifferenceRate,
+    /// The newest less the one before the range, per second between them.
     Rate,
     /// Of the last two, per second.
     LastRate,
@@ -74,6 +76,8 @@ pub enum LooseFold {
     LastDifference,
     /// How often a value differs from the one before.
     Changes,
+    /// The same, of the values of the range alone.
+    ChangesWithin,
     /// How often a value is lower than the one before.
     Falls,
     /// How often it is higher.

@@ -46,6 +46,8 @@ pub struct Context<'a> {
     pub shapes: &'a ShapesOf<'a>,
     /// The names of the labels of a measurement, in byte order.
     pub labels: &'a dyn Fn(&TableShape) -> Vec<Arc<str>>,
+    /// Whether a scan finds any series by their labels that has samples in its range.
+    pub selects: &'a dyn Fn(&rows::Scan) -> Result<bool, String>,
     /// At most so many windows may be asked for; 0 means any number (`influx.buckets_max`).
     pub buckets_max: u64,
     /// At most so many sources may be read per measurement; 0 means any number.

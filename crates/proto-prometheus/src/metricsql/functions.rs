@@ -44,24 +44,14 @@ pub(super) fn ranges(name: &str) -> Option<Ranges> {
     let (plain, loose) = (|fold| fold, RangeFold::Loose);
     let (first, widens) = match name {
         "rate" | "irate" => (First::Levelled, true),
-        "increase" | "increase_pure" | "increase_prometheus" => (First::Levelled, false),
+        "increase" | "increase_pure" | "increase_prometheus" | "rate_prometheus" => {
+            (First::Levelled, false)
+        }
         "default_rollup" | "deriv" | "deriv_fast" | "ideriv" | "rate_over_sum"
         | "scrape_interval" | "timestamp" => (First::AsTheyAre, true),
         _ => (First::AsTheyAre, false),
     };
-    let keeps_names = matches!(
-        name,
-        "avg_over_time"
-            | "default_rollup"
-            | "first_over_time"
-            | "geomean_over_time"
-            | "last_over_time"
-            | "max_over_time"
-            | "median_over_time"
-            | "min_over_time"
-            | "mode_over_time"
-            | "timestamp_with_name"
-    );
+    let keeps_names = keeps_names(name);
     let fold = match name {
         "default_rollup" | "last_over_time" => plain(RangeFold::Last),
         "first_over_time" => plain(RangeFold::First),
@@ -86,9 +76,11 @@ pub(super) fn ranges(name: &str) -> Option<Ranges> {
         "increase" | "delta" => loose(LooseFold::Increase),
         "increase_pure" => loose(LooseFold::IncreasePure),
         "increase_prometheus" | "delta_prometheus" => loose(LooseFold::Difference),
+        "rate_prometheus" => loose(LooseFold::DifferenceRate),
         "idelta" => loose(LooseFold::LastDifference),
         "deriv" => loose(LooseFold::Slope),
         "changes" => loose(LooseFold::Changes),
+        "changes_prometheus" => loose(LooseFold::ChangesWithin),
         "resets" | "decreases_over_time" => loose(LooseFold::Falls),
         "increases_over_time" => loose(LooseFold::Rises),
         "ascent_over_time" => loose(LooseFold::Ascent),
@@ -109,6 +101,23 @@ pub(super) fn ranges(name: &str) -> Option<Ranges> {
         _ => return None,
     };
     Some(Ranges { fold, first, widens, keeps_names })
+}
+
+/// Whether series that a function of ranges makes of others keep their names.
+fn keeps_names(name: &str) -> bool {
+    matches!(
+        name,
+        "avg_over_time"
+            | "default_rollup"
+            | "first_over_time"
+            | "geomean_over_time"
+            | "last_over_time"
+            | "max_over_time"
+            | "median_over_time"
+            | "min_over_time"
+            | "mode_over_time"
+            | "timestamp_with_name"
+    )
 }
 
 /// One of several series that a function makes: the value of the label that tells which, and what

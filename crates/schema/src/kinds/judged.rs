@@ -1,8 +1,10 @@
 //! The kinds that fields would come to have in a store, for lines that are only looked at.
 
-use super::{conflict_of, fields_of, raw_measurement};
+use super::{Manner, conflict_of, declared, fields_of, first_kind, plain, raw_measurement};
+use foliot_engine::{Engine, Error};
 use foliot_model::{Batch, Kind, Reject};
 use std::collections::HashMap;
+use std::convert::Infallible;
 
 /// Fields that are remembered, some fifty megabytes of them. Of later ones nothing is said
 /// (docs/limits.md).
@@ -15,28 +17,85 @@ pub struct JudgedKinds {
     fields: HashMap<u128, Kind>,
 }
 
+/// A row that is in conflict.
+struct Conflict {
+    row: usize,
+    /// Which of its fields is.
+    column: usize,
+    reject: Reject,
+}
+
 impl JudgedKinds {
     /// Says in `rejects` which rows of a batch of lines a store would refuse that has read those
-    /// before.
+    /// before, and nothing else.
     pub fn check(&mut self, batch: &Batch<'_>, rejects: &mut Vec<Reject>) {
-        for row in batch.rows() {
+        let Ok(found) = self.find(batch, |_, _, kind| Ok::<_, Infallible>(kind));
+        rejects.extend(found.into_iter().map(|found| found.reject));
+    }
+
+    /// Takes rows out of a batch of lines that this store would refuse once it has read those
+    /// before, and says so in `rejects`, each by the name of its field.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn check_for(
+        &mut self,
+        engine: &Engine,
+        batch: &mut Batch<'_>,
+        rejects: &mut Vec<Reject>,
+    ) -> Result<(), Error> {
+        let namespace = batch.namespace();
+        let mut found = self.find(batch, |measurement, field, kind| {
+            match declared(engine, namespace, measurement, field) {
+                Some(known) => Ok(known),
+                None => first_kind(engine, (namespace, measurement, field), kind, Manner::Strict),
+            }
+        })?;
+        for Conflict { row, column, reject } in &mut found {
+            let field = batch.rows().get(*row).and_then(|row| fields_of(batch, row).get(*column));
+            let (field, mut scratch) =
+                (field.map_or(&[][..], |span| batch.slice(*span)), Vec::new());
+            reject.field = plain(batch, field, &mut scratch).into_owned().into();
+        }
+        let rows: Vec<usize> = found.iter().map(|found| found.row).collect();
+        batch.retain_rows(|index| rows.binary_search(&index).is_err());
+        rejects.extend(found.into_iter().map(|found| found.reject));
+        Ok(())
+    }
+
+    /// The rows that are in conflict; `first` tells what kind a field has by its first value.
+    fn find<E>(
+        &mut self,
+        batch: &Batch<'_>,
+        first: impl Fn(&str, &str, Kind) -> Result<Kind, E>,
+    ) -> Result<Vec<Conflict>, E> {
+        let mut found = Vec::new();
+        for (index, row) in batch.rows().iter().enumerate() {
             let measurement = raw_measurement(batch.slice(row.key_tail));
             let fields = fields_of(batch, row);
             let cells = batch.cells(row, fields.len() as u32);
             let mut kinds = Vec::with_capacity(cells.len());
             for (span, cell) in fields.iter().zip(cells) {
-                let place = batch.hasher().key(measurement, batch.slice(*span));
-                let is_full = self.fields.len() >= FIELDS_MAX;
-                kinds.push(match self.fields.get(&place) {
-                    Some(kind) => *kind,
-                    None if is_full => cell.kind,
-                    None => *self.fields.entry(place).or_insert(cell.kind),
-                });
+                let field = batch.slice(*span);
+                let place = batch.hasher().key(measurement, field);
+                if let Some(kind) = self.fields.get(&place) {
+                    kinds.push(*kind);
+                    continue;
+                }
+                let mut scratch = (Vec::new(), Vec::new());
+                let measurement = plain(batch, measurement, &mut scratch.0);
+                let kind = first(&measurement, &plain(batch, field, &mut scratch.1), cell.kind)?;
+                if self.fields.len() < FIELDS_MAX {
+                    self.fields.insert(place, kind);
+                }
+                kinds.push(kind);
             }
             let mut pairs = kinds.iter().zip(cells);
             if let Some(column) = pairs.position(|(kind, cell)| *kind != cell.kind) {
-                rejects.push(conflict_of(batch, row, measurement, &kinds, column));
+                let reject = conflict_of(batch, row, measurement, &kinds, column);
+                found.push(Conflict { row: index, column, reject });
             }
         }
+        Ok(found)
     }
 }

@@ -35,7 +35,7 @@ use crate::opening;
 use crate::query::Failure;
 use crate::shared::Shared;
 use crate::store::Store;
-use foliot_model::NamespaceId;
+use foliot_model::{NamespaceId, excerpt};
 use foliot_proto_opentsdb::{Params, parse_once};
 use hyper::StatusCode;
 use hyper::header;
@@ -180,13 +180,13 @@ pub(super) async fn answer(shared: &Arc<Shared>, endpoint: Endpoint, call: Call)
 
 /// An error in the shape of this API.
 pub(super) fn refuse(status: StatusCode, message: &str) -> Reply {
-    dress(status, json!({"message": message}))
+    dress(status, json!({"message": excerpt(message)}))
 }
 
 /// An error at a place of a query's text; line and column are counted from 1.
 fn refuse_at(message: &str, position: Option<(usize, usize)>) -> Reply {
     let position = position.map(|(line, column)| json!({"line": line, "column": column}));
-    dress(StatusCode::BAD_REQUEST, json!({"message": message, "position": position}))
+    dress(StatusCode::BAD_REQUEST, json!({"message": excerpt(message), "position": position}))
 }
 
 fn dress(status: StatusCode, error: Value) -> Reply {

@@ -87,3 +87,32 @@ proptest! {
         }
     }
 }
+
+/// As InfluxDB 1.6.7 answers the same points, but for the rounding.
+#[test]
+fn integers_of_a_series_wrap_around_and_series_do_not() {
+    const GREAT: i64 = 9_000_000_000_000_000_000;
+    let of = |series: &[&[i64]]| {
+        let mut mean = Tally::new(Figure::Mean);
+        for values in series {
+            mean.turn();
+            mean.add_integers(&vec![0; values.len()], values);
+        }
+        told(mean.finish()).unwrap().1
+    };
+    assert_eq!(of(&[&[GREAT], &[GREAT], &[GREAT]]), 9e18);
+    assert_eq!(of(&[&[GREAT, GREAT, GREAT]]), 8_553_255_926_290_448_384f64 / 3.0);
+    assert_eq!(of(&[&[-GREAT, -GREAT], &[-GREAT, 5]]), -2_138_313_981_572_612_096f64);
+
+    let mut unsigned = Tally::new(Figure::Mean);
+    for _ in 0..3 {
+        unsigned.turn();
+        unsigned.add(0, Item::Unsigned(u64::MAX));
+    }
+    assert_eq!(told(unsigned.finish()).unwrap().1, u64::MAX as f64);
+    let mut halves = (Tally::new(Figure::Mean), Tally::new(Figure::Mean));
+    halves.0.add(0, Item::Integer(GREAT));
+    halves.1.add(0, Item::Integer(GREAT));
+    halves.0.absorb(halves.1);
+    assert_eq!(told(halves.0.finish()).unwrap().1, 9e18);
+}

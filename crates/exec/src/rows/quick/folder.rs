@@ -56,6 +56,8 @@ impl<'a> Folder<'a> {
         if time_ns < self.open.0 || time_ns >= self.open.1 {
             self.open = self.grid.window(time_ns);
             self.at = self.windows.open(self.open.0, self.at, self.figure);
+            // What is there is of the series before.
+            self.windows.tally(self.at).into_iter().for_each(Tally::turn);
         }
     }
 

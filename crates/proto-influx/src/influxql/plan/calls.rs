@@ -74,7 +74,8 @@ impl Builder<'_> {
             return Err(PlanError::new(format!("undefined function {name}()")));
         };
         let of_argument = |options: &Options| self.rows(statement, argument, options, is_selector);
-        self.check_argument(name, argument)?;
+        self.check_argument(name, argument)
+            .or_else(|error| self.unless_empty(&of_argument(&options)?, error))?;
         let ordered = Options { ordered: true, ..options.clone() };
         let rows = match name {
             "distinct" => {
@@ -296,6 +297,51 @@ impl Builder<'_> {
             }
         }
     }
+}
+
+impl Builder<'_> {
+    /// An error that InfluxDB finds by the series that it reads.
+    fn unless_empty(&self, rows: &Rows, error: PlanError) -> Result<(), PlanError> {
+        if self.reads_any(rows)? { Err(error) } else { Ok(()) }
+    }
+
+    /// Whether rows would be looked for in any series. Those of selections inside always are.
+    fn reads_any(&self, rows: &Rows) -> Result<bool, PlanError> {
+        match rows {
+            Rows::Scan(scan) => {
+                let layout =
+                    Layout { range: in_shards(scan.layout.range), ..(*scan.layout).clone() };
+                let scan = Scan { layout: Arc::new(layout), ..(**scan).clone() };
+                (self.context.selects)(&scan).map_err(PlanError::new)
+            }
+            Rows::Nested(_) => Ok(true),
+            Rows::Merge { inputs, .. } => {
+                for input in inputs {
+                    if self.reads_any(input)? {
+                        return Ok(true);
+                    }
+                }
+                Ok(false)
+            }
+            Rows::Reduce(reduce) => self.reads_any(&reduce.input),
+            Rows::Fill(fill) => self.reads_any(&fill.input),
+            Rows::Stamp { input, .. }
+            | Rows::Transform { input, .. }
+            | Rows::Limit { input, .. } => self.reads_any(input),
+        }
+    }
+}
+
+/// The times of the shards that a range touches, which are the weeks from Monday on where nothing
+/// else was said.
+fn in_shards(range: TimeRange) -> TimeRange {
+    const WEEK_NS: i64 = 7 * 24 * 3600 * SECOND_NS;
+    // 1970 began on a Thursday.
+    const MONDAY_NS: i64 = 4 * 24 * 3600 * SECOND_NS;
+    let since = |time_ns: i64| time_ns.saturating_sub(MONDAY_NS).rem_euclid(WEEK_NS);
+    let start_ns = range.start_ns.saturating_sub(since(range.start_ns));
+    let end_ns = range.end_ns.saturating_add(WEEK_NS - 1 - since(range.end_ns));
+    TimeRange::new(start_ns.max(TIME_MIN_NS), end_ns.min(TIME_MAX_NS))
 }
 
 fn call(name: &str, args: &[Expr]) -> Expr {

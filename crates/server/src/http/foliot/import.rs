@@ -19,7 +19,7 @@ use foliot_engine::Commit;
 use foliot_model::{Batch, Cell, KeyParts, KeySyntax, NANOS_PER_MILLI, NamespaceId, Reject};
 use foliot_proto_influx::{Precision, Settings};
 use foliot_proto_opentsdb::Params;
-use foliot_schema::{Kinds, Manner};
+use foliot_schema::{JudgedKinds, Manner};
 use hyper::StatusCode;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -244,7 +244,9 @@ fn take(
     let samples;
     let (mut commit, mut found) = (None, None);
     if asked.is_preview {
-        let seen = Found::of(&batch, store, namespace, &mut rejects);
+        ingest::keep_to(scope, &mut batch, &mut rejects);
+        judge(store, asked.format, &mut batch, &mut rejects)?;
+        let seen = Found::of(&batch, &mut rejects);
         samples = seen.samples;
         found = Some(seen.show());
     } else {
@@ -271,6 +273,21 @@ fn take(
     decoding.buffers = batch.into_buffers();
     shared.batches.give(decoding, bytes.len());
     Ok((answer, commit))
+}
+
+/// Takes rows out whose fields are of another kind in the store, or on the lines before: put lines
+/// keep a kind for each sample.
+fn judge(
+    store: &Store,
+    format: Format,
+    batch: &mut Batch<'_>,
+    rejects: &mut Vec<Reject>,
+) -> Result<(), Reply> {
+    let judged = match format {
+        Format::Influx => JudgedKinds::default().check_for(store.engine(), batch, rejects),
+        _ => Ok(()),
+    };
+    judged.map_err(|error| refuse(status_of(&error), &error.to_string()))
 }
 
 /// Samples of the rows that were not refused after they were decoded.
@@ -312,12 +329,7 @@ struct Found {
 }
 
 impl Found {
-    fn of(
-        batch: &Batch<'_>,
-        store: &Store,
-        namespace: NamespaceId,
-        rejects: &mut Vec<Reject>,
-    ) -> Self {
+    fn of(batch: &Batch<'_>, rejects: &mut Vec<Reject>) -> Self {
         let mut found = Self::default();
         let mut parts = KeyParts::default();
         let mut field = Vec::new();
@@ -332,34 +344,17 @@ impl Found {
             let measurement = String::from_utf8_lossy(parts.measurement()).into_owned();
             let Some(shape) = batch.shape(row.shape) else { continue };
             let cells = batch.cells(row, shape.fields_count);
-            let mut samples = Vec::with_capacity(cells.len());
-            let mut fault = None;
             for (span, cell) in batch.fields(shape).iter().zip(cells) {
                 field.clear();
                 if (batch.syntax().parse_field)(batch.slice(*span), &mut field).is_err() {
                     continue;
                 }
                 let name = String::from_utf8_lossy(&field);
-                let known = Kinds::declared(store.engine(), namespace, &measurement, &name);
-                if let Some(known) = known.filter(|known| *known != cell.kind) {
-                    let (is, was) = (kind_name(cell.kind), kind_name(known));
-                    let reason = format!("is {is} here, and {was} in the store");
-                    let field = name.to_string().into();
-                    fault.get_or_insert(Reject { line: row.line, field, reason });
-                }
-                samples.push((metric(&measurement, &name), cell));
-            }
-            // A row is stored whole, or not at all.
-            if let Some(fault) = fault {
-                rejects.push(fault);
-                continue;
+                found.samples += 1;
+                found.sample(metric(&measurement, &name), cell, row.time_ns);
             }
             for (name, _) in parts.labels() {
                 found.label(&String::from_utf8_lossy(name));
-            }
-            found.samples += samples.len();
-            for (metric, cell) in samples {
-                found.sample(metric, cell, row.time_ns);
             }
         }
         found

@@ -2,7 +2,7 @@
 //! its account.
 
 use super::account::{self, ORG_ID};
-use super::change::policy_of;
+use super::change::{forget_database, policy_of};
 use super::doomed::{Doomed, named_measurements};
 use super::said::{Said, body_of, parse};
 use super::{dress, influx_headers, needs};
@@ -443,7 +443,11 @@ fn remove(order: &Order, bucket: &Bucket, work: &mut Work<'_>) -> Result<(), Fai
     if matches!(dropped, Err(Error::Stopped)) {
         meter.check(0)?;
     }
-    dropped.map_err(failed)?;
+    if dropped.map_err(failed)? {
+        let forgotten = forget_database(store, &order.shared.gate, database, caller);
+        let status = StatusCode::INTERNAL_SERVER_ERROR;
+        forgotten.map_err(|error| Failure::new(status, error.to_string()))?;
+    }
     order.confirm(store, work)
 }
 
@@ -490,7 +494,7 @@ fn delete(
     }
     for (selector, range) in &doomed {
         let goes_on = || meter.check(0).is_ok();
-        let deleted = engine.delete_while(selector, *range, &order.caller, &goes_on);
+        let deleted = engine.delete_with_names_while(selector, *range, &order.caller, &goes_on);
         if matches!(deleted, Err(Error::Stopped)) {
             meter.check(0)?;
         }

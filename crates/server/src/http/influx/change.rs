@@ -4,8 +4,9 @@ use super::ask::{Context, Trouble};
 use super::doomed::{Doomed, current, doomed};
 use super::list::missing;
 use crate::query::Stopped;
-use foliot_access::{Access, Rights};
-use foliot_engine::Error;
+use crate::store::Store;
+use foliot_access::{Access, Gate, Refused, Rights};
+use foliot_engine::{Caller, Error};
 use foliot_exec::Meter;
 use foliot_proto_influx::influxql::{self, PolicyOptions, Privilege, Right, Statement};
 use foliot_schema::continuous::ContinuousQuery;
@@ -37,7 +38,7 @@ fn perform(context: &mut Context<'_, '_>, statement: &Statement) -> Result<(), T
             let goes_on = || meter.check(0).is_ok();
             let dropped = databases.drop_database(engine, name, kinds, context.caller, &goes_on);
             stoppable(&meter, dropped)?;
-            Ok(store.continuous().remove_all(engine, name)?)
+            Ok(forget_database(store, &shared.gate, name, context.caller)?)
         }
         Statement::CreateRetentionPolicy { database, options } => {
             create_policy(context, database, options)
@@ -83,6 +84,18 @@ fn perform(context: &mut Context<'_, '_>, statement: &Statement) -> Result<(), T
         | Statement::Preview(_)
         | Statement::Show(_) => Ok(()),
     }
+}
+
+/// Removes what was kept of a database beside its samples: who may do what in it, and what runs
+/// there by itself.
+pub(super) fn forget_database(
+    store: &Store,
+    gate: &Gate,
+    name: &str,
+    caller: &Caller,
+) -> Result<(), Refused> {
+    gate.forget_database(store.engine(), name, caller)?;
+    Ok(store.continuous().remove_all(store.engine(), name)?)
 }
 
 /// What a shard of a policy covers when nothing is said, as InfluxDB chooses it.
@@ -255,7 +268,7 @@ fn take_away(context: &mut Context<'_, '_>, statement: &Statement) -> Result<(),
                 for (selector, range) in &selected {
                     stoppable(
                         &meter,
-                        engine.delete_while(selector, *range, context.caller, &goes_on),
+                        engine.delete_with_names_while(selector, *range, context.caller, &goes_on),
                     )?;
                 }
             }
@@ -297,7 +310,7 @@ fn create_continuous(
     let stored = ContinuousQuery {
         database: query.database.clone(),
         name: query.name.clone(),
-        owner: context.who.user_name().to_owned(),
+        owner: context.who.owner(),
         text: query.completed(&policy),
     };
     Ok(context.store.continuous().create(context.store.engine(), &stored)?)

@@ -278,6 +278,7 @@ impl<'a> Planner<'a> {
                     Vec::new()
                 })
             },
+            selects: &|scan| foliot_exec::selects(&query, scan).map_err(|error| error.to_string()),
             buckets_max: self.shared.config.influx_buckets_max,
             sources_max: self.shared.config.influx_series_max,
             admit: &|columns| {
