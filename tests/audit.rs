@@ -63,7 +63,7 @@ fn every_door_that_deletes_says_so() {
             json!(["opentsdb", "delete", "default", 1, 1]),
             json!(["foliot", "delete", "default", 1, 1]),
             json!(["influxql", "keep", "d", null, null]),
-            json!(["influxql", "drop namespace", "d", 2, 0]),
+            json!(["influxql", "drop namespace", "d", 1, 0]),
         ]
     );
     server.stop();
