@@ -20,30 +20,6 @@ pub(crate) fn calculated(calculation: Calculation, a: f64, b: f64, by_zero: Opti
     }
 }
 
-/// The same of two rows, where both have a number. Those met all the time have loops of their own.
-pub(crate) fn calculated_rows(
-    calculation: Calculation,
-    a: &[Option<f64>],
-    b: &[Option<f64>],
-) -> Vec<Option<f64>> {
-    match calculation {
-        Calculation::Add => both(a, b, |a, b| Some(a + b)),
-        Calculation::Subtract => both(a, b, |a, b| Some(a - b)),
-        Calculation::Multiply => both(a, b, |a, b| Some(a * b)),
-        Calculation::Divide => both(a, b, |a, b| Some(a / b)),
-        other => both(a, b, |a, b| Some(calculated(other, a, b, None))),
-    }
-}
-
-/// What `of` makes of two rows, where both have a number.
-pub(crate) fn both(
-    a: &[Option<f64>],
-    b: &[Option<f64>],
-    of: impl Fn(f64, f64) -> Option<f64>,
-) -> Vec<Option<f64>> {
-    a.iter().zip(b).map(|(a, b)| of((*a)?, (*b)?)).collect()
-}
-
 /// The higher of two, as Go has it: of infinity and what is no number, the former.
 pub(crate) fn higher(a: f64, b: f64) -> f64 {
     match () {
