@@ -3,10 +3,11 @@
 //! ```text
 //! stored    series of the store: their last sample before each instant, or a range's samples
 //! over      samples of a range -> one value per instant            fold.rs: what they come to
-//!           alike: of series with the same times it is looked up once where ranges lie
-//!           extrapolation: rates of a range; numbers: samples column by column
+//!           alike: of series with the same times it is looked up once where ranges lie,
+//!           as stretches; times, numbers: samples column by column
+//!           extrapolation: rates of a range
 //! each      value -> value                                         binary  two grids -> one
-//! aggregate series -> one per group; folding: of numbers as they come
+//! aggregate series -> one per group; folding: of numbers as they come; sums: many at a time
 //! relabel, described: labels
 //! rollup    ranges by VictoriaMetrics' rules; places: where they lie
 //!           along, labelled, loose: its other operators
@@ -14,6 +15,8 @@
 //! sorted    series in another order
 //! tally     values -> how many of each there are, or in each range
 //! ```
+//!
+//! A row is a series: row.rs; its numbers, of which some instants have none: gapped.rs.
 //!
 //! A value is a number or a native histogram. Numbers and histograms of a series lie apart, so that
 //! whoever wants numbers only, which most do, reads these alone; histograms.rs: their arithmetic.

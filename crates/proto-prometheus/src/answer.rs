@@ -492,11 +492,11 @@ fn write_whole(whole: u64, out: &mut Vec<u8>) {
 /// The digits of a number of at most eight, the first one lowest: halves are cut in halves, all at
 /// once (P. Khuong, "How to print integers really fast", 2017).
 fn eight_digits(number: u64) -> u64 {
-    let fours = number / 10_000 | number % 10_000 << 32;
-    let hundreds = fours * 10_486 >> 20 & 0x7f_0000_007f;
-    let twos = hundreds | (fours - hundreds * 100) << 16;
-    let tens = twos * 103 >> 10 & 0x000f_000f_000f_000f;
-    tens | (twos - tens * 10) << 8
+    let fours = (number / 10_000) | ((number % 10_000) << 32);
+    let hundreds = ((fours * 10_486) >> 20) & 0x7f_0000_007f;
+    let twos = hundreds | ((fours - hundreds * 100) << 16);
+    let tens = ((twos * 103) >> 10) & 0x000f_000f_000f_000f;
+    tens | ((twos - tens * 10) << 8)
 }
 
 /// Milliseconds as seconds: three digits behind the point, or none.

@@ -118,9 +118,12 @@ impl<'q> Folding<'q> {
     ) -> Result<(), Error> {
         let labels = std::mem::take(&mut self.labels);
         if self.histograms.is_empty() {
-            let values: Gapped = match &self.cells {
-                Cells::Sums(sums) => sums.totals(&self.counts),
-                _ => (0..steps.count).map(|at| self.number(plan, parameters, at)).collect(),
+            let values: Gapped = match std::mem::replace(&mut self.cells, Cells::Counted) {
+                Cells::Sums(sums) => sums.into_totals(&self.counts),
+                cells => {
+                    self.cells = cells;
+                    (0..steps.count).map(|at| self.number(plan, parameters, at)).collect()
+                }
             };
             let is_nameless = self.is_nameless;
             return made.push(walk, GridRow { is_nameless, ..GridRow::numbers(labels, values) });

@@ -42,6 +42,17 @@ impl Gapped {
         Self { numbers, there }
     }
 
+    /// Numbers, and at which instants they are there.
+    pub(super) fn of(numbers: Vec<f64>, are_there: impl Iterator<Item = bool>) -> Self {
+        let mut there = vec![0; numbers.len().div_ceil(WORD)];
+        for (at, is_there) in are_there.enumerate() {
+            if let Some(bits) = there.get_mut(at / WORD) {
+                *bits |= u64::from(is_there) << (at % WORD);
+            }
+        }
+        Self { numbers, there }
+    }
+
     /// What so many places take.
     pub(super) const fn bytes(instants: usize) -> usize {
         instants.saturating_mul(size_of::<f64>()).saturating_add(instants / 8)
