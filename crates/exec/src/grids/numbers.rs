@@ -85,8 +85,8 @@ impl Numbers {
         }
     }
 
-    /// The same without values of these bits, which are those of what is no number; None if there is
-    /// none.
+    /// The same without values of these bits, which are those of what is no number; None if there
+    /// is none.
     pub(super) fn without(&self, nan_bits: u64) -> Option<Self> {
         let others = || self.pairs().filter(|(_, one)| one.to_bits() != nan_bits);
         self.has(nan_bits).then(|| others().collect())

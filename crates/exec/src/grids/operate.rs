@@ -5,7 +5,7 @@ use super::gapped::Gapped;
 use super::histograms::{compact, divided, is_same, times, trimmed, two};
 use super::row::{Made, Point};
 use crate::Error;
-use crate::kernels::arithmetic::{calculated, compared};
+use crate::kernels::arithmetic::{calculated, calculated_rows, compared};
 use foliot_model::{Histogram, Resets};
 use foliot_plan::grid::{Binary, Calculation, Comparison, Note, Operator, Union};
 
@@ -83,17 +83,6 @@ pub(super) fn operated_rows(
         },
         _ => return None,
     })
-}
-
-/// What two rows come to. Calculations that are met all the time have loops of their own.
-fn calculated_rows(calculation: Calculation, a: &Gapped, b: &Gapped) -> Gapped {
-    match calculation {
-        Calculation::Add => a.both(b, |a, b| a + b),
-        Calculation::Subtract => a.both(b, |a, b| a - b),
-        Calculation::Multiply => a.both(b, |a, b| a * b),
-        Calculation::Divide => a.both(b, |a, b| a / b),
-        other => a.both(b, |a, b| calculated(other, a, b, None)),
-    }
 }
 
 fn made(of: Histogram) -> Outcome {

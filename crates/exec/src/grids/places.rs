@@ -36,8 +36,8 @@ pub(super) struct Places {
 impl Places {
     /// Bytes that [`Places::of`] takes for so many ranges.
     pub(super) fn bytes(ranges: usize) -> usize {
-        let begun = size_of::<(usize, Range<u32>)>();
-        let one = size_of::<Range<u32>>() + size_of::<f64>() + size_of::<usize>() + begun;
+        // An instant's number takes no more than its seconds.
+        let one = 2 * size_of::<Range<u32>>() + 3 * size_of::<f64>();
         Stretches::bytes(ranges).saturating_mul(2).saturating_add(ranges.saturating_mul(one))
     }
 

@@ -138,7 +138,9 @@ mod tests {
     proptest! {
         #[test]
         fn positions_stay_what_they_were(
-            moves in prop::collection::vec((0..3_u32, 0..3_u32, prop::bool::weighted(0.8), 1..9_usize), 0..40),
+            moves in prop::collection::vec(
+                (0..3_u32, 0..3_u32, prop::bool::weighted(0.8), 1..9_usize), 0..40,
+            ),
         ) {
             let (mut from, mut to, mut all) = (0, 0, Vec::new());
             for (by_from, by_to, is_there, times) in moves {

@@ -1,5 +1,5 @@
-//! Sums of many series at many instants, and what rounding lost of each, column by column: where all
-//! instants have a number, one loop adds them.
+//! Sums of many series at many instants, and what rounding lost of each, column by column: where
+//! all instants have a number, one loop adds them.
 
 use super::fold::{Carried, Mean};
 use super::gapped::{Gapped, WORD};
@@ -45,8 +45,8 @@ impl Sums {
         }
     }
 
-    /// Adds a number at each of some instants, unless more is to be thought of: a sum is very large,
-    /// or no number.
+    /// Adds a number at each of some instants, unless more is to be thought of: a sum is very
+    /// large, or no number.
     fn add_all(&mut self, instants: &Range<usize>, numbers: &[f64]) -> bool {
         let sums = self.sums.get_mut(instants.clone()).unwrap_or_default();
         let lost = self.lost.get_mut(instants.clone()).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Times that ascend, as stretches of equal distance: series of one target have the same ones, which
-//! is seen without a look at each.
+//! Times that ascend, as stretches of equal distance: series of one target have the same ones,
+//! which is seen without a look at each.
 
 /// Times of samples.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

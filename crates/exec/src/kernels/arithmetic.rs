@@ -1,5 +1,6 @@
 //! Arithmetic of two numbers, and calculations of many steps.
 
+use crate::grids::Gapped;
 use foliot_plan::grid::{Calculation, Comparison};
 use foliot_plan::{Step, Term};
 use std::cmp::Ordering;
@@ -17,6 +18,17 @@ pub(crate) fn calculated(calculation: Calculation, a: f64, b: f64, by_zero: Opti
         (Calculation::Angle, _) => a.atan2(b),
         (Calculation::Lower, _) => -higher(-a, -b),
         (Calculation::Higher, _) => higher(a, b),
+    }
+}
+
+/// The same of two rows, where both have a number. Those met all the time have loops of their own.
+pub(crate) fn calculated_rows(calculation: Calculation, a: &Gapped, b: &Gapped) -> Gapped {
+    match calculation {
+        Calculation::Add => a.both(b, |a, b| a + b),
+        Calculation::Subtract => a.both(b, |a, b| a - b),
+        Calculation::Multiply => a.both(b, |a, b| a * b),
+        Calculation::Divide => a.both(b, |a, b| a / b),
+        other => a.both(b, |a, b| calculated(other, a, b, None)),
     }
 }
 
