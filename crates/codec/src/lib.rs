@@ -43,6 +43,7 @@ pub mod varint;
 pub use cells::{Cells, decode_cells};
 pub use checksum::{checksum, checksum_append};
 pub use error::CodecError;
+pub use numbers::to_floats;
 pub use pack::{Packer, unpack};
 pub use summary::{DecimalSum, Summary};
 pub use times::{decode_times, encode_times, steady_times};

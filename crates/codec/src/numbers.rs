@@ -214,12 +214,20 @@ impl Numbers {
     }
 }
 
-/// Appends the floats that decimals of one scale stand for.
-pub(crate) fn to_floats(decimals: &[i64], scale: u8, out: &mut Vec<f64>) {
-    match POWERS.get(usize::from(scale)) {
-        Some(_) if scale == 0 => out.extend(decimals.iter().map(|decimal| *decimal as f64)),
-        Some(power) => out.extend(decimals.iter().map(|decimal| *decimal as f64 / power)),
-        None => {}
+/// Appends the floats that decimals of a scale stand for; nothing for a scale that none has.
+pub fn to_floats(decimals: &[i64], scale: u8, out: &mut Vec<f64>) {
+    let Some(power) = POWERS.get(usize::from(scale)) else { return };
+    // Small ones become floats in the places of digits, several at a time.
+    const SMALL: i64 = ROUNDED_MAX as i64;
+    let moved = |decimal: &i64| decimal.wrapping_add(SMALL) as u64;
+    let are_small = decimals.iter().fold(0, |all, one| all | moved(one)) < 2 * SMALL as u64;
+    let small =
+        |decimal: &i64| f64::from_bits(ROUNDER.to_bits().wrapping_add(*decimal as u64)) - ROUNDER;
+    let decimals = decimals.iter();
+    match (are_small, scale) {
+        (true, 0) => out.extend(decimals.map(small)),
+        (true, _) => out.extend(decimals.map(|decimal| small(decimal) / power)),
+        (false, _) => out.extend(decimals.map(|decimal| *decimal as f64 / power)),
     }
 }
 

@@ -100,7 +100,7 @@ pub use recover::ReadAgain;
 pub use rename::{Renamed, Renaming};
 pub use repair::{MayLose, Repaired, repair};
 pub use retention::RetentionRule;
-pub use run::{Run, RunValues};
+pub use run::{Run, RunTimes, RunValues};
 pub use scan::{Peek, Scan, last_value};
 pub use sight::Sight;
 pub use snapshot::Snapshot;

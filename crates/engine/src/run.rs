@@ -7,8 +7,8 @@
 use crate::block;
 use crate::columns::Columns;
 use crate::head::stream::Steady;
-use foliot_codec::{Decoded, decode_times, decode_wholes, steady_times};
-use foliot_model::{Kind, SCALE_MAX, Samples, TimeRange};
+use foliot_codec::{Decoded, decode_times, decode_wholes, steady_times, to_floats};
+use foliot_model::{Kind, SCALE_MAX, Samples, TimeRange, Values};
 use std::ops::Range;
 
 /// Samples of one series, times ascending. Its memory is reused from run to run.
@@ -63,6 +63,20 @@ pub enum RunValues<'r> {
     Samples(&'r Samples),
 }
 
+/// The times of a [`Run`].
+#[derive(Clone, Copy, Debug)]
+pub enum RunTimes<'r> {
+    /// Each follows the one before by the same distance.
+    Steady {
+        /// The first one.
+        first_ns: i64,
+        /// The distance.
+        step_ns: i64,
+    },
+    /// One by one.
+    Each(&'r [i64]),
+}
+
 impl Run {
     /// Number of samples.
     pub fn len(&self) -> usize {
@@ -88,6 +102,27 @@ impl Run {
             Form::Wholes(kind, scale) => {
                 let wholes = self.wholes.get(self.range.clone()).unwrap_or_default();
                 RunValues::Wholes { wholes, kind, scale }
+            }
+        }
+    }
+
+    /// Appends the values as floats, if they are whole numbers or decimals.
+    pub fn append_floats(&self, out: &mut Vec<f64>) {
+        if let RunValues::Wholes { wholes, scale, .. } = self.values() {
+            to_floats(wholes, scale, out);
+        }
+    }
+
+    /// The times.
+    pub fn times(&self) -> RunTimes<'_> {
+        match (self.form, self.times) {
+            (Form::Samples, Times::Each) => RunTimes::Each(&self.samples.times_ns),
+            (_, Times::Steady(first_ns, step_ns)) => {
+                let before_ns = step_ns.wrapping_mul(self.range.start as i64);
+                RunTimes::Steady { first_ns: first_ns.wrapping_add(before_ns), step_ns }
+            }
+            (_, Times::Each) => {
+                RunTimes::Each(self.times_ns.get(self.range.clone()).unwrap_or_default())
             }
         }
     }
@@ -159,8 +194,7 @@ impl Run {
             return Ok(());
         }
         if let Times::Steady(first_ns, step_ns) = self.times {
-            let time_ns = |at: usize| first_ns.wrapping_add(step_ns.wrapping_mul(at as i64));
-            self.samples.times_ns.extend(self.range.clone().map(time_ns));
+            self.lay_steady_times((first_ns, step_ns));
         } else {
             let times_ns = self.times_ns.get(self.range.clone()).unwrap_or_default();
             self.samples.times_ns.extend_from_slice(times_ns);
@@ -176,10 +210,22 @@ impl Run {
         self.times = Times::Steady(first_ns, step_ns);
         self.range = steady_range((first_ns, step_ns), steady.len(), range);
         let kind_scale = steady.kind_scale();
-        let scale = if kind_scale.kind() == Kind::Float { kind_scale.scale() } else { 0 };
-        self.form = Form::Wholes(kind_scale.kind(), scale);
         self.wholes.clear();
         steady.wholes(&mut self.wholes);
+        if kind_scale.is_raw() {
+            let bits = self.wholes.get(self.range.clone()).unwrap_or_default();
+            let floats = bits.iter().map(|bits| f64::from_bits(*bits as u64)).collect();
+            self.samples.values = Values::Float(floats);
+            return self.lay_steady_times((first_ns, step_ns));
+        }
+        let scale = if kind_scale.kind() == Kind::Float { kind_scale.scale() } else { 0 };
+        self.form = Form::Wholes(kind_scale.kind(), scale);
+    }
+
+    /// Lays out the times of samples that have no other form.
+    fn lay_steady_times(&mut self, (first_ns, step_ns): (i64, i64)) {
+        let time_ns = |at: usize| first_ns.wrapping_add(step_ns.wrapping_mul(at as i64));
+        self.samples.times_ns.extend(self.range.clone().map(time_ns));
     }
 
     /// Takes in the samples of `columns` numbered `range`.
@@ -265,6 +311,15 @@ mod tests {
         samples
     }
 
+    fn times_of(run: &Run) -> Vec<i64> {
+        match run.times() {
+            RunTimes::Each(times_ns) => times_ns.to_vec(),
+            RunTimes::Steady { first_ns, step_ns } => {
+                (0..run.len() as i64).map(|at| first_ns + at * step_ns).collect()
+            }
+        }
+    }
+
     /// What is the same for samples: times, kinds, and bits.
     fn told(samples: &Samples) -> Vec<String> {
         samples.iter().map(|(time_ns, value)| format!("{time_ns} {value:?}")).collect()
@@ -304,6 +359,13 @@ mod tests {
             let mut run = Run::default();
             run.decode(times, values, count, range).unwrap();
             prop_assert_eq!(told(&samples_of(&run)), told(&expected));
+            prop_assert_eq!(times_of(&run), expected.times_ns.clone());
+            let mut floats = Vec::new();
+            run.append_floats(&mut floats);
+            if let RunValues::Wholes { .. } = run.values() {
+                let wanted = expected.iter().map(|(_, value)| value.as_f64().unwrap().to_bits());
+                prop_assert!(wanted.eq(floats.into_iter().map(f64::to_bits)));
+            }
             for time_ns in -3..210 {
                 let position = expected.times_ns.partition_point(|found_ns| *found_ns < time_ns);
                 prop_assert_eq!(run.position(0, time_ns), position);

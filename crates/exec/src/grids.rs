@@ -3,10 +3,11 @@
 //! ```text
 //! stored    series of the store: their last sample before each instant, or a range's samples
 //! over      samples of a range -> one value per instant            fold.rs: what they come to
-//!           alike: of series with the same times it is looked up once where ranges lie
-//!           extrapolation: rates of a range; numbers: samples column by column
+//!           alike: of series with the same times it is looked up once where ranges lie,
+//!           as stretches; times, numbers: samples column by column
+//!           extrapolation: rates of a range
 //! each      value -> value                                         binary  two grids -> one
-//! aggregate series -> one per group; folding: of numbers as they come
+//! aggregate series -> one per group; folding: of numbers as they come; sums: many at a time
 //! relabel, described: labels
 //! rollup    ranges by VictoriaMetrics' rules; places: where they lie
 //!           along, labelled, loose: its other operators
@@ -14,6 +15,8 @@
 //! sorted    series in another order
 //! tally     values -> how many of each there are, or in each range
 //! ```
+//!
+//! A row is a series: row.rs; its numbers, of which some instants have none: gapped.rs.
 //!
 //! A value is a number or a native histogram. Numbers and histograms of a series lie apart, so that
 //! whoever wants numbers only, which most do, reads these alone; histograms.rs: their arithmetic.
@@ -33,6 +36,7 @@ mod each;
 mod extrapolation;
 mod fold;
 mod folding;
+mod gapped;
 mod histograms;
 mod labelled;
 mod loose;
@@ -48,9 +52,13 @@ mod rollup;
 mod row;
 mod sorted;
 mod stored;
+mod stretches;
+mod sums;
 mod tally;
+mod times;
 mod walk;
 
+pub use gapped::Gapped;
 pub use row::GridRow;
 pub(crate) use stored::{labelled, sids};
 
@@ -58,6 +66,7 @@ use crate::limits::{CHUNK_SAMPLES, Charge, Meter};
 use crate::{Error, Query, Ran};
 use foliot_model::{Histogram, Labels};
 use foliot_plan::grid::{Grid, Notes, Steps, Took};
+use gapped::NOWHERE;
 use std::collections::HashMap;
 use walk::Walk;
 
@@ -84,7 +93,8 @@ impl<'q> Gridded<'q> {
     /// One series without labels.
     fn scalar(walk: &Walk<'q>, steps: &Steps, value: impl Fn(i64) -> f64) -> Result<Self, Error> {
         let mut made = Self::none(walk);
-        let values = (0..steps.count).map(|index| Some(value(steps.at(index)))).collect();
+        let mut values = Gapped::with_capacity(steps.count);
+        values.extend((0..steps.count).map(|index| value(steps.at(index))));
         made.push(walk, GridRow::numbers(Labels::default(), values))?;
         Ok(made)
     }
@@ -103,14 +113,14 @@ impl<'q> Gridded<'q> {
     /// What the query did.
     pub fn ran(&self) -> Ran {
         let series = self.rows.len() as u64;
-        let there = |row: &GridRow| row.points().count() as u64;
+        let there = |row: &GridRow| row.count() as u64;
         let samples_answered = self.rows.iter().map(there).sum();
         Ran { series, samples_answered, ..self.ran }
     }
 
     /// The values of a scalar.
-    fn scalars(&self) -> &[Option<f64>] {
-        self.rows.first().map_or(&[], |row| &row.values)
+    fn scalars(&self) -> &Gapped {
+        self.rows.first().map_or(&NOWHERE, |row| &row.values)
     }
 }
 
@@ -191,7 +201,8 @@ fn evaluated<'q>(walk: &Walk<'q>, plan: &Grid, steps: &Steps) -> Result<Gridded<
         Grid::Absent { input, labels } => {
             let input = evaluated(walk, input, steps)?;
             let is_there = |index: usize| input.rows.iter().any(|row| row.has(index));
-            let values = (0..steps.count).map(|index| (!is_there(index)).then_some(1.0)).collect();
+            let values = (0..steps.count).map(|index| (!is_there(index)).then_some(1.0));
+            let values: Gapped = values.collect();
             let mut made = Gridded::none(walk);
             made.push(walk, GridRow::numbers(labels.iter().cloned().collect(), values))?;
             Ok(made)
@@ -200,10 +211,10 @@ fn evaluated<'q>(walk: &Walk<'q>, plan: &Grid, steps: &Steps) -> Result<Gridded<
             let input = evaluated(walk, input, steps)?;
             let mut made = Gridded::none(walk);
             let only = |index: usize| {
-                let mut there = input.rows.iter().filter_map(|row| value(&row.values, index));
+                let mut there = input.rows.iter().filter_map(|row| row.values.get(index));
                 there.next().filter(|_| there.next().is_none()).unwrap_or(f64::NAN)
             };
-            let values = (0..steps.count).map(|index| Some(only(index))).collect();
+            let values: Gapped = (0..steps.count).map(|index| Some(only(index))).collect();
             made.push(walk, GridRow::numbers(Labels::default(), values))?;
             Ok(made)
         }
@@ -245,10 +256,6 @@ fn weight(of: &Histogram) -> usize {
 /// An instant in seconds, to the millisecond.
 fn seconds(at_ns: i64) -> f64 {
     at_ns.div_euclid(1_000_000) as f64 / 1000.0
-}
-
-fn value(values: &[Option<f64>], index: usize) -> Option<f64> {
-    values.get(index).copied().flatten()
 }
 
 /// Calls `each` with what `rows` passes on, after rows of the same labels are joined.

@@ -61,7 +61,7 @@ mod tests;
 mod window;
 
 pub use error::Error;
-pub use grids::{GridRow, Gridded, grid};
+pub use grids::{Gapped, GridRow, Gridded, grid};
 pub use limits::{Cancel, Charge, Limits, Meter};
 pub use run::Ran;
 pub use steps::StepTook;

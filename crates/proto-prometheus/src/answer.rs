@@ -78,40 +78,45 @@ impl SeriesAnswer {
     pub fn row(
         &mut self,
         labels: &Labels,
-        (values, histograms): (&[Option<f64>], &[Option<Arc<Histogram>>]),
+        (values, histograms): (impl Iterator<Item = Option<f64>>, &[Option<Arc<Histogram>>]),
         out: &mut Vec<u8>,
     ) {
         let metric = labels.iter().map(|label| (&*label.name, &*label.value));
-        for index in self.times.len()..values.len() {
+        for index in self.times.len()..self.steps.count {
             self.times.push(self.steps.at(index));
         }
         if !histograms.is_empty() {
-            let all = values.iter().zip(histograms).enumerate();
+            let all = values.zip(histograms).enumerate();
             for (index, (value, histogram)) in all {
                 match (value, histogram) {
-                    (Some(value), _) => self.number((self.steps.at(index), *value)),
+                    (Some(value), _) => self.number((self.steps.at(index), value)),
                     (None, Some(histogram)) => self.histogram((self.steps.at(index), histogram)),
                     (None, None) => {}
                 }
             }
             return self.piece(metric, true, out);
         }
-        if values.iter().all(Option::is_none) || !self.open(metric, out) {
-            return;
-        }
-        self.begin_values("value", out);
-        let mut is_first = true;
-        for (index, value) in values.iter().enumerate() {
-            let Some(value) = value else { continue };
-            if !std::mem::take(&mut is_first) {
-                out.push(b',');
+        let (mut metric, mut is_open) = (Some(metric), false);
+        values.enumerate().for_each(|(index, value)| {
+            let Some(value) = value else { return };
+            if let Some(metric) = metric.take() {
+                is_open = self.open(metric, out);
+                if is_open {
+                    self.begin_values("value", out);
+                }
             }
-            self.times.write(index, out);
-            write_sampled(*value, out);
-            out.extend_from_slice(b"\"]");
+            if is_open {
+                self.times.write(index, out);
+                write_sampled(value, out);
+                out.extend_from_slice(b"\"],");
+            }
+        });
+        if is_open {
+            // The comma behind the last one.
+            out.pop();
+            self.end_values(out);
+            self.close(out);
         }
-        self.end_values(out);
-        self.close(out);
     }
 
     /// Adds a piece of a series as it is stored, without marks that it is over. Says how many bytes
@@ -274,12 +279,17 @@ impl Times {
     #[inline]
     fn write(&self, index: usize, out: &mut Vec<u8>) {
         if let Some((text, len)) = self.texts.get(index) {
-            // A whole text takes fewer steps to copy than as much of it as is wanted.
-            let end = out.len() + usize::from(*len);
-            out.extend_from_slice(text);
-            out.truncate(end);
+            write_begin(text, usize::from(*len), out);
         }
     }
+}
+
+/// Writes the first bytes of a text: all of it take fewer steps to copy than as many as are wanted.
+#[inline]
+fn write_begin<const N: usize>(text: &[u8; N], len: usize, out: &mut Vec<u8>) {
+    let end = out.len() + len;
+    out.extend_from_slice(text);
+    out.truncate(end);
 }
 
 /// Writes what stands before a number.
@@ -458,12 +468,35 @@ fn write_sampled(value: f64, out: &mut Vec<u8>) {
     let size = value.abs();
     let whole = value as i64;
     if size < 1e15 && whole as f64 == value && (whole != 0 || value.is_sign_positive()) {
-        out.extend_from_slice(itoa::Buffer::new().format(whole).as_bytes());
+        if whole < 0 {
+            out.push(b'-');
+        }
+        write_whole(whole.unsigned_abs(), out);
     } else if SHORTEST.contains(&size) {
         out.extend_from_slice(zmij::Buffer::new().format_finite(value).as_bytes());
     } else {
         out.extend_from_slice(sampled(value).as_bytes());
     }
+}
+
+/// Writes a whole number of at most 16 digits, eight of them at a time.
+fn write_whole(whole: u64, out: &mut Vec<u8>) {
+    let (high, low) = (whole / 100_000_000, whole % 100_000_000);
+    let digits = u128::from(eight_digits(high)) | u128::from(eight_digits(low)) << 64;
+    // The last one stands also where it is 0.
+    let zeros = (digits.trailing_zeros() / 8).min(15);
+    let text = (digits | u128::from_le_bytes([b'0'; 16])) >> (8 * zeros);
+    write_begin(&text.to_le_bytes(), 16 - zeros as usize, out);
+}
+
+/// The digits of a number of at most eight, the first one lowest: halves are cut in halves, all at
+/// once (P. Khuong, "How to print integers really fast", 2017).
+fn eight_digits(number: u64) -> u64 {
+    let fours = (number / 10_000) | ((number % 10_000) << 32);
+    let hundreds = ((fours * 10_486) >> 20) & 0x7f_0000_007f;
+    let twos = hundreds | ((fours - hundreds * 100) << 16);
+    let tens = ((twos * 103) >> 10) & 0x000f_000f_000f_000f;
+    tens | ((twos - tens * 10) << 8)
 }
 
 /// Milliseconds as seconds: three digits behind the point, or none.
@@ -496,6 +529,18 @@ mod tests {
         let mut out = Vec::new();
         write_sampled(value, &mut out);
         String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn whole_numbers_are_those_of_the_standard_library() {
+        let powers = (0..16).map(|digits| 10_u64.pow(digits));
+        let near = powers.flat_map(|power| [power - 1, power, power + 1, power * 7, power / 3]);
+        let odd = (0..20_000).chain((0..1_000_000).map(|at| at * 9_999_999_967 % 10_u64.pow(16)));
+        for whole in near.chain(odd) {
+            let mut out = Vec::new();
+            write_whole(whole, &mut out);
+            assert_eq!(String::from_utf8(out).unwrap(), whole.to_string());
+        }
     }
 
     proptest! {

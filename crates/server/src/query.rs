@@ -435,7 +435,7 @@ pub(crate) async fn collect(
         // It may be begun again.
         let mut found = Vec::new();
         let (ran, ..) = work.grid(&grid, &steps, &mut |row, _| {
-            let value = row.values.first().copied().flatten();
+            let value = row.values.get(0);
             found.extend(value.map(|value| (row.labels.clone(), value)));
         })?;
         *into.lock() = found;

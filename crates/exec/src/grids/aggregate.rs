@@ -2,6 +2,7 @@
 
 use super::binary::some_of;
 use super::folding::Folding;
+use super::gapped::{Gapped, NOWHERE};
 use super::histograms::{self, Incompatible, compact, spelled};
 use super::picked::picked;
 use super::ranked::ranked;
@@ -95,7 +96,7 @@ fn folded<'q>(walk: &Walk<'q>, plan: &GridAggregate, steps: &Steps) -> Result<Gr
         GroupFold::Quantile(of) => Some(evaluated(walk, of, steps)?),
         _ => None,
     };
-    let parameters = parameter.as_ref().map_or(&[][..], Gridded::scalars);
+    let parameters = parameter.as_ref().map_or(&NOWHERE, Gridded::scalars);
     checked(walk, plan, parameters)?;
     let mut made = Gridded::none(walk);
     for group in groups {
@@ -105,7 +106,7 @@ fn folded<'q>(walk: &Walk<'q>, plan: &GridAggregate, steps: &Steps) -> Result<Gr
 }
 
 /// Refuses parameters that say nothing, and notes those that say too much.
-fn checked(walk: &Walk<'_>, plan: &GridAggregate, parameters: &[Option<f64>]) -> Result<(), Error> {
+fn checked(walk: &Walk<'_>, plan: &GridAggregate, parameters: &Gapped) -> Result<(), Error> {
     let is_nan = || parameters.iter().flatten().any(|parameter| parameter.is_nan());
     match &plan.fold {
         GroupFold::Top(_) | GroupFold::Bottom(_) | GroupFold::Some(_) if is_nan() => {
@@ -113,7 +114,7 @@ fn checked(walk: &Walk<'_>, plan: &GridAggregate, parameters: &[Option<f64>]) ->
         }
         GroupFold::Part(_) if is_nan() => Err(Error::Plan("Ratio value is NaN".to_owned())),
         GroupFold::Part(_) => {
-            let values = || parameters.iter().copied().flatten();
+            let values = || parameters.numbers();
             for end in [values().fold(0.0, f64::max), values().fold(0.0, f64::min)] {
                 if !(-1.0..=1.0).contains(&end) {
                     walk.note(Note::Ratio(end.to_bits()), plan.place)?;
@@ -127,8 +128,8 @@ fn checked(walk: &Walk<'_>, plan: &GridAggregate, parameters: &[Option<f64>]) ->
 }
 
 /// Notes which shares no quantile can be given of: the furthest of them.
-fn noted(walk: &Walk<'_>, shares: &[Option<f64>], place: Place) -> Result<(), Error> {
-    let shares = || shares.iter().copied().flatten();
+fn noted(walk: &Walk<'_>, shares: &Gapped, place: Place) -> Result<(), Error> {
+    let shares = || shares.numbers();
     let (low, high) = shares()
         .fold((0.0, 1.0), |(low, high): (f64, f64), share| (low.min(share), high.max(share)));
     let none = shares().find(|share| share.is_nan());

@@ -1,8 +1,9 @@
 //! The values of each series, one with another.
 
+use super::gapped::{Gapped, NOWHERE};
 use super::rollup::levelled;
 use super::row::GridRow;
-use super::{Gridded, Walk, evaluated, value};
+use super::{Gridded, Walk, evaluated};
 use crate::Error;
 use crate::kernels::quantile::quantile;
 use foliot_plan::grid::{Along, Path, Steps, Total};
@@ -17,18 +18,18 @@ pub(super) fn along<'q>(
         Path::Quantile(of) | Path::Smoothed(of) => Some(evaluated(walk, of, steps)?),
         _ => None,
     };
-    let parameters = parameter.as_ref().map_or(&[][..], Gridded::scalars);
+    let parameters = parameter.as_ref().map_or(&NOWHERE, Gridded::scalars);
     let mut made = Gridded::none(walk);
     for row in &input.rows {
         walk.meter.check(steps.count)?;
-        let mut values = row.values.clone();
+        let mut values: Vec<_> = row.values.iter().collect();
         walked(&plan.path, &mut values, parameters);
-        made.push(walk, GridRow { values, ..row.emptied() })?;
+        made.push(walk, GridRow { values: values.into(), ..row.emptied() })?;
     }
     Ok(made)
 }
 
-fn walked(path: &Path, values: &mut [Option<f64>], parameters: &[Option<f64>]) {
+fn walked(path: &Path, values: &mut [Option<f64>], parameters: &Gapped) {
     match path {
         Path::Running { total, at_once } => {
             running(*total, values);
@@ -41,7 +42,7 @@ fn walked(path: &Path, values: &mut [Option<f64>], parameters: &[Option<f64>]) {
         Path::First => level(values, values.iter().flatten().next().copied()),
         Path::Last => level(values, values.iter().flatten().last().copied()),
         Path::Quantile(_) => {
-            let share = value(parameters, 0).unwrap_or(f64::NAN);
+            let share = parameters.get(0).unwrap_or(f64::NAN);
             let all = values.iter().flatten().copied().collect();
             level(values, Some(quantile(share, all)));
         }
@@ -95,8 +96,8 @@ fn interpolated(values: &mut [Option<f64>]) {
             continue;
         }
         let gap = values.iter().skip(at).take_while(|one| one.is_none()).count();
-        let before = at.checked_sub(1).and_then(|before| value(values, before));
-        let behind = value(values, at + gap);
+        let before = at.checked_sub(1).and_then(|before| *values.get(before)?);
+        let behind = values.get(at + gap).copied().flatten();
         if let Some(from) = before.or(behind) {
             let step = (behind.unwrap_or(from) - from) / (gap as f64 + 1.0);
             for (index, place) in values.iter_mut().skip(at).take(gap).enumerate() {
@@ -108,11 +109,11 @@ fn interpolated(values: &mut [Option<f64>]) {
 }
 
 /// The mean so far, of which the newest counts as much as a scalar says.
-fn smoothed(values: &mut [Option<f64>], weights: &[Option<f64>]) {
+fn smoothed(values: &mut [Option<f64>], weights: &Gapped) {
     let mut mean = None::<f64>;
     for (index, place) in values.iter_mut().enumerate() {
         let Some(one) = *place else { continue };
-        let weight = value(weights, index).unwrap_or(1.0).clamp(0.0, 1.0);
+        let weight = weights.get(index).unwrap_or(1.0).clamp(0.0, 1.0);
         mean = match mean {
             None if one.is_infinite() => None,
             None => Some(one),
@@ -131,7 +132,7 @@ mod tests {
 
     fn check(path: &Path, values: &[Option<f64>], wanted: &[Option<f64>]) {
         let mut values = values.to_vec();
-        walked(path, &mut values, &[Some(0.5); 8]);
+        walked(path, &mut values, &vec![Some(0.5); 8].into());
         assert_eq!(values, wanted, "{path:?}");
     }
 

@@ -1,8 +1,9 @@
 //! Two grids, value by value.
 
+use super::gapped::Gapped;
 use super::operate::{Outcome, Stays, is_new_value, operated, operated_rows};
 use super::row::{GridRow, Growing, Point};
-use super::{Gridded, Walk, evaluated, joined, loose, row, value};
+use super::{Gridded, Walk, evaluated, joined, loose, row};
 use crate::Error;
 use crate::limits::Charge;
 use foliot_model::{Label, Labels};
@@ -70,8 +71,9 @@ fn with_scalar<'q>(
     steps: &Steps,
 ) -> Result<Gridded<'q>, Error> {
     let is_filter = matches!(plan.operator, Operator::Compare { is_told: false, .. });
-    let scalar = |index| value(scalar.scalars(), index).unwrap_or(f64::NAN);
-    let scalars: Vec<Option<f64>> = (0..steps.count).map(|index| Some(scalar(index))).collect();
+    let scalar = |index| scalar.scalars().get(index).unwrap_or(f64::NAN);
+    let mut scalars = Gapped::with_capacity(steps.count);
+    scalars.extend((0..steps.count).map(scalar));
     let mut made = Gridded::none(walk);
     let Gridded { rows, charge, .. } = input;
     // Each row is given back before the next one is made, which takes its memory.
@@ -82,8 +84,8 @@ fn with_scalar<'q>(
         };
         if input.histograms.is_empty() {
             let (sides, stays) = match is_left {
-                true => ((&scalars[..], &input.values[..]), Stays::Right),
-                false => ((&input.values[..], &scalars[..]), Stays::Left),
+                true => ((&scalars, &input.values), Stays::Right),
+                false => ((&input.values, &scalars), Stays::Left),
             };
             if let Some(values) = operated_rows(plan.operator, sides, stays) {
                 let row = GridRow::numbers(labels, values);
@@ -233,7 +235,7 @@ impl<'q> Pairs<'_, 'q> {
         let mut charge = self.walk.meter.open();
         charge.add(signatures.saturating_mul(2 * size_of::<Option<usize>>()))?;
         // Seldom are there more rows than on the side of many.
-        let places = self.steps.count * size_of::<Option<f64>>();
+        let places = Gapped::bytes(self.steps.count);
         charge.add(many.len().saturating_mul(places))?;
         let mut met = Met::new(self.walk.meter.open());
         for index in 0..self.steps.count {
@@ -274,11 +276,11 @@ impl<'q> Pairs<'_, 'q> {
             let Some(partner) = partner.and_then(|at| two.one.get(at)) else { continue };
             walk.meter.check(0)?;
             let sides = if self.is_turned() { (partner, row) } else { (row, partner) };
-            let sides = (&sides.0.values[..], &sides.1.values[..]);
+            let sides = (&sides.0.values, &sides.1.values);
             let Some(values) = operated_rows(plan.operator, sides, Stays::Left) else {
                 return Ok(None);
             };
-            let Some(first) = values.iter().position(Option::is_some) else { continue };
+            let Some(first) = values.first() else { continue };
             let row = GridRow { values, ..self.labels(row, partner) };
             if !seen.insert(row.labels.clone()) {
                 return Ok(None);
@@ -505,11 +507,9 @@ pub(super) fn put(row: &mut GridRow, index: usize, value: row::Made, count: usiz
     if row.has(index) {
         return false;
     }
-    row.values.resize(count, None);
+    row.values.lengthen(count);
     match value {
-        row::Made::Number(number) => {
-            row.values.get_mut(index).into_iter().for_each(|place| *place = Some(number));
-        }
+        row::Made::Number(number) => row.values.put(index, Some(number)),
         row::Made::Histogram(histogram) => {
             row.histograms.resize(count, None);
             let place = row.histograms.get_mut(index);

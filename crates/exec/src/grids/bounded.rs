@@ -2,9 +2,10 @@
 //! others do (`app/vmselect/promql/transform.go` there).
 
 use super::buckets::BOUND;
+use super::gapped::Gapped;
 use super::row::GridRow;
 use super::tally::RANGE;
-use super::{Gridded, Looked, Walk, evaluated, value};
+use super::{Gridded, Looked, Walk, evaluated};
 use crate::Error;
 use foliot_model::{Label, Labels};
 use foliot_plan::grid::{Grid, Steps};
@@ -35,7 +36,7 @@ impl<'g> Ranged<'g> {
     }
 
     fn counts_nothing(&self) -> bool {
-        !self.row.values.iter().flatten().any(|count| *count > 0.0)
+        !self.row.values.numbers().any(|count| count > 0.0)
     }
 }
 
@@ -91,12 +92,12 @@ fn all_bounded<'q>(
         for bucket in buckets(&ranges) {
             for (index, below) in below.iter_mut().enumerate() {
                 looked.at(bucket.rows.len() + 1)?;
-                let mut there = bucket.rows.iter().filter_map(|row| value(&row.values, index));
+                let mut there = bucket.rows.iter().filter_map(|row| row.values.get(index));
                 *below += there.next().filter(|count| *count > 0.0).unwrap_or(0.0);
             }
             let own = Label { name: BOUND.into(), value: bucket.bound.into() };
             let labels = Labels::new(labels.iter().cloned().chain([own]).collect());
-            let values = below.iter().map(|count| Some(*count)).collect();
+            let values: Gapped = below.iter().map(|count| Some(*count)).collect();
             made.push(walk, GridRow::numbers(labels, values))?;
         }
     }
@@ -145,9 +146,9 @@ fn fewer<'q>(walk: &Walk<'q>, all: Gridded<'q>, bounds_max: usize) -> Result<Gri
 /// Puts buckets in the order of their bounds, and weighs them.
 fn weigh(group: &mut [Weighed]) {
     group.sort_by(|a, b| a.bound.total_cmp(&b.bound));
-    let mut before: Option<Vec<Option<f64>>> = None;
+    let mut before: Option<Gapped> = None;
     for one in group {
-        let count = |values: &[Option<f64>], at| value(values, at).unwrap_or(f64::NAN);
+        let count = |values: &Gapped, at| values.get(at).unwrap_or(f64::NAN);
         let own = |at| match &before {
             Some(before) => count(&one.row.values, at) - count(before, at),
             None => count(&one.row.values, at),

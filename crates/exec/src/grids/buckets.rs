@@ -1,9 +1,10 @@
 //! What histograms come to, native ones and those that are series of counts up to a bound (`le`),
 //! as Prometheus 3 calculates it (`promql/quantile.go`).
 
+use super::gapped::Gapped;
 use super::histograms::{self, Quantile};
 use super::row::{GridRow, measurement};
-use super::{Gridded, Looked, Walk, evaluated, joined, value};
+use super::{Gridded, Looked, Walk, evaluated, joined};
 use crate::Error;
 use foliot_model::{Histogram, Label, Labels};
 use foliot_plan::grid::{Grid, HistogramFigure, Histograms, Mended, Note, Place, Steps, general};
@@ -28,8 +29,8 @@ struct Asked {
     /// A label that says what.
     label: Option<Arc<str>>,
     /// Scalars: a share, or two values.
-    first: Vec<Option<f64>>,
-    second: Option<Vec<Option<f64>>>,
+    first: Gapped,
+    second: Option<Gapped>,
 }
 
 pub(super) fn buckets<'q>(
@@ -48,9 +49,7 @@ pub(super) fn buckets<'q>(
                 let (labels, is_late) = walk.unnamed(labels);
                 (labels, is_late || put_off.is_some_and(|row| row.is_nameless))
             };
-            if let (Some(label), Some(share)) =
-                (&one.label, one.first.iter().copied().flatten().next())
-            {
+            if let (Some(label), Some(share)) = (&one.label, one.first.numbers().next()) {
                 labels = with_share(&labels, label, share);
                 is_nameless &= &**label != foliot_plan::grid::MEASUREMENT;
             }
@@ -67,11 +66,11 @@ pub(super) fn buckets<'q>(
 
 /// What is asked, with the values of the scalars that say it.
 fn asked(walk: &Walk<'_>, figure: &HistogramFigure, steps: &Steps) -> Result<Vec<Asked>, Error> {
-    let scalars = |of: &Grid| Ok::<_, Error>(evaluated(walk, of, steps)?.scalars().to_vec());
+    let scalars = |of: &Grid| Ok::<_, Error>(evaluated(walk, of, steps)?.scalars().clone());
     let share = |of: &Grid, place: Place, label: Option<&Arc<str>>| {
         let first = scalars(of)?;
-        for share in first.iter().flatten() {
-            walk.share(*share, place)?;
+        for share in first.numbers() {
+            walk.share(share, place)?;
         }
         Ok(Asked { label: label.cloned(), first, second: None })
     };
@@ -118,7 +117,7 @@ fn grouped<'g>(
             let number = find(row.labels.clone(), &mut groups);
             groups.get_mut(number).into_iter().for_each(|(_, group)| group.native = Some(row));
         }
-        if row.values.iter().all(Option::is_none) {
+        if !row.values.has_any() {
             continue;
         }
         let text = row.labels.get(BOUND).cloned().unwrap_or_default();
@@ -147,12 +146,12 @@ fn figured(
     (index, at_ns): (usize, i64),
 ) -> Result<Option<f64>, Error> {
     let there = group.rows.iter();
-    let counts = there.filter_map(|(bound, row)| Some((*bound, value(&row.values, index)?)));
+    let counts = there.filter_map(|(bound, row)| Some((*bound, row.values.get(index)?)));
     let counts: Vec<(f64, f64)> = counts.collect();
     let native = group.native.and_then(|row| Some((row, row.histograms.get(index)?.as_deref()?)));
-    let parameter = |of: &[Option<f64>]| value(of, index).unwrap_or(f64::NAN);
+    let parameter = |of: &Gapped| of.get(index).unwrap_or(f64::NAN);
     let first = parameter(&one.first);
-    let second = one.second.as_deref().map(parameter);
+    let second = one.second.as_ref().map(parameter);
     match native {
         Some((row, _)) if !counts.is_empty() => {
             walk.note(Note::Twofold(named(walk, &row.labels)), plan.place)?;

@@ -2,8 +2,9 @@
 //! calculates it (`app/vmselect/promql/transform.go`): nothing is below zero.
 
 use super::buckets::BOUND;
+use super::gapped::Gapped;
 use super::row::{GridRow, unnamed};
-use super::{Gridded, Looked, Walk, evaluated, value};
+use super::{Gridded, Looked, Walk, evaluated};
 use crate::Error;
 use foliot_model::{Label, Labels};
 use foliot_plan::grid::{Grid, HistogramFigure, Histograms, Moment, Steps};
@@ -22,20 +23,24 @@ pub(super) fn counts<'q>(
     plan: &Histograms,
     steps: &Steps,
 ) -> Result<Gridded<'q>, Error> {
-    let scalars = |of: &Grid| Ok::<_, Error>(evaluated(walk, of, steps)?.scalars().to_vec());
+    let scalars = |of: &Grid| Ok::<_, Error>(evaluated(walk, of, steps)?.scalars().clone());
     let (first, second) = match &plan.figure {
-        HistogramFigure::Quantile(of, _) | HistogramFigure::Share(of) => (scalars(of)?, Vec::new()),
+        HistogramFigure::Quantile(of, _) | HistogramFigure::Share(of) => {
+            (scalars(of)?, Gapped::default())
+        }
         HistogramFigure::Fraction(lower, upper) => (scalars(lower)?, scalars(upper)?),
-        HistogramFigure::Quantiles { .. } | HistogramFigure::Moment(_) => (Vec::new(), Vec::new()),
+        HistogramFigure::Quantiles { .. } | HistogramFigure::Moment(_) => {
+            (Gapped::default(), Gapped::default())
+        }
     };
     let input = evaluated(walk, &plan.input, steps)?;
     let (mut made, mut looked) = (Gridded::none(walk), Looked::new(walk));
     for (labels, rows) in grouped(&input) {
-        let mut all: [Vec<Option<f64>>; 3] = Default::default();
+        let mut all: [Gapped; 3] = Default::default();
         for index in 0..steps.count {
             looked.at(rows.len() + 1)?;
-            let counts = rows.iter().map(|(bound, row)| (*bound, value(&row.values, index)));
-            let parameter = |of: &[Option<f64>]| value(of, index).unwrap_or(f64::NAN);
+            let counts = rows.iter().map(|(bound, row)| (*bound, row.values.get(index)));
+            let parameter = |of: &Gapped| of.get(index).unwrap_or(f64::NAN);
             let parameters = (parameter(&first), parameter(&second));
             let figure = figured(&plan.figure, parameters, counts.collect());
             all.iter_mut().zip(figure).for_each(|(values, one)| values.push(Some(one)));

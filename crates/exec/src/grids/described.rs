@@ -2,9 +2,10 @@
 //! (`promql/info.go`).
 
 use super::binary::put;
+use super::gapped::Gapped;
 use super::row::{GridRow, measurement};
 use super::stored::instants;
-use super::{Gridded, Walk, evaluated, value};
+use super::{Gridded, Walk, evaluated};
 use crate::Error;
 use foliot_model::{Label, Labels};
 use foliot_plan::grid::{Described, Instants, MEASUREMENT, Steps};
@@ -56,7 +57,7 @@ pub(super) fn described<'q>(
                 None => {
                     walk.meter.check(0)?;
                     let place = if is_fact || keeps(plan, &newest) {
-                        held.add(steps.count * size_of::<Option<f64>>())?;
+                        held.add(Gapped::bytes(steps.count))?;
                         Some(answer.place(row, labels(plan, row, &newest)?))
                     } else {
                         None
@@ -91,7 +92,7 @@ fn newest<'f>(
     for rows in facts.into_iter().flat_map(BTreeMap::values) {
         let mut best: Option<(&GridRow, f64)> = None;
         for row in rows {
-            let Some(stamp) = value(&row.values, index) else { continue };
+            let Some(stamp) = row.values.get(index) else { continue };
             match best {
                 Some((_, before)) if before > stamp => {}
                 Some((_, before)) if before == stamp => {

@@ -1,8 +1,9 @@
 //! Functions of each value.
 
+use super::gapped::Gapped;
 use super::histograms::{average, deviation, times};
 use super::row::{GridRow, Growing, Made, Point};
-use super::{Gridded, Walk, evaluated, joined, seconds, value};
+use super::{Gridded, Walk, evaluated, joined, seconds};
 use crate::Error;
 use crate::kernels::arithmetic::higher;
 use foliot_model::Histogram;
@@ -21,7 +22,7 @@ pub(super) fn each<'q>(walk: &Walk<'q>, plan: &Each, steps: &Steps) -> Result<Gr
         Function::Math(_) | Function::Instant | Function::Of(_) => (None, None),
     };
     let parameter = |of: &Option<Gridded<'_>>, index: usize| {
-        of.as_ref().and_then(|of| value(of.scalars(), index)).unwrap_or(f64::NAN)
+        of.as_ref().and_then(|of| of.scalars().get(index)).unwrap_or(f64::NAN)
     };
     let mut made = Gridded::none(walk);
     let Gridded { rows, charge, .. } = input;
@@ -48,8 +49,13 @@ pub(super) fn each<'q>(walk: &Walk<'q>, plan: &Each, steps: &Steps) -> Result<Gr
         };
         let (labels, is_nameless) = walk.unnamed(&row.labels);
         if row.histograms.is_empty() {
-            let values = row.values.iter().enumerate();
-            let values = values.map(|(index, one)| number(index, (*one)?)).collect();
+            let values: Gapped = match &plan.function {
+                Function::Math(math) => row.values.map(|one| calculate(*math, one)),
+                _ => {
+                    let values = row.values.iter().enumerate();
+                    values.map(|(index, one)| number(index, one?)).collect()
+                }
+            };
             let row = GridRow::numbers(labels, values);
             made.push(walk, GridRow { is_nameless, ..row })?;
             continue;

@@ -21,12 +21,11 @@ pub(super) struct Carried {
 impl Carried {
     pub(super) fn add(self, value: f64) -> Self {
         let sum = self.sum + value;
-        let lost = match () {
-            () if sum.is_infinite() => 0.0,
-            () if self.sum.abs() >= value.abs() => self.lost + ((self.sum - sum) + value),
-            () => self.lost + ((value - sum) + self.sum),
-        };
-        Self { sum, lost }
+        // Chosen and not branched to, so that loops over many sums take several at a time.
+        let is_larger = self.sum.abs() >= value.abs();
+        let (large, small) = if is_larger { (self.sum, value) } else { (value, self.sum) };
+        let lost = self.lost + ((large - sum) + small);
+        Self { sum, lost: if sum.is_infinite() { 0.0 } else { lost } }
     }
 
     pub(super) fn total(self) -> f64 {
@@ -59,8 +58,8 @@ pub(super) fn deviation(values: impl Iterator<Item = f64>) -> f64 {
 /// A mean so far. It is a sum until that is too large for a float, and then the mean itself.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Mean {
-    carried: Carried,
-    is_mean: bool,
+    pub(super) carried: Carried,
+    pub(super) is_mean: bool,
 }
 
 impl Mean {

@@ -2,10 +2,12 @@
 //! instant by instant.
 
 use super::aggregate::{ignoring, together};
-use super::fold::{Carried, Mean, Squares};
+use super::fold::Squares;
+use super::gapped::{Gapped, WORD, each_of};
 use super::rollup::{distinct, mode};
 use super::row::{GridRow, Growing, Made};
-use super::{Gridded, Walk, histograms, value, weight};
+use super::sums::Sums;
+use super::{Gridded, Walk, histograms, weight};
 use crate::Error;
 use crate::kernels::quantile::quantile;
 use crate::limits::Charge;
@@ -27,9 +29,8 @@ pub(super) struct Folding<'q> {
 /// What numbers come to so far, at each instant.
 enum Cells {
     /// Their count says it.
-    Counted(Vec<()>),
-    Sum(Vec<Carried>),
-    Mean(Vec<Mean>),
+    Counted,
+    Sums(Sums),
     Squares(Vec<Squares>),
     Extreme(Vec<f64>),
     Total(Vec<f64>),
@@ -48,8 +49,8 @@ impl<'q> Folding<'q> {
         let mut charge = walk.meter.open();
         charge.add(count.saturating_mul(size_of::<u32>() + size_of::<Squares>()))?;
         let cells = match fold {
-            GroupFold::Sum => Cells::Sum(vec![Carried::default(); count]),
-            GroupFold::Average => Cells::Mean(vec![Mean::default(); count]),
+            GroupFold::Sum => Cells::Sums(Sums::new(count, false)),
+            GroupFold::Average => Cells::Sums(Sums::new(count, true)),
             GroupFold::Deviation | GroupFold::Variance => {
                 Cells::Squares(vec![Squares::default(); count])
             }
@@ -59,7 +60,7 @@ impl<'q> Folding<'q> {
             GroupFold::Quantile(_) | GroupFold::Distinct | GroupFold::Mode => {
                 Cells::All(vec![Vec::new(); count])
             }
-            _ => Cells::Counted(vec![(); count]),
+            _ => Cells::Counted,
         };
         let (is_nameless, counts) = (false, vec![0; count]);
         Ok(Self { labels, is_nameless, counts, cells, histograms: Vec::new(), charge })
@@ -74,15 +75,11 @@ impl<'q> Folding<'q> {
     ) -> Result<(), Error> {
         walk.meter.check(row.values.len())?;
         self.is_nameless |= row.is_nameless;
-        let (counts, values) = (&mut self.counts[..], &row.values[..]);
+        let (counts, values) = (&mut self.counts[..], &row.values);
+        count_in(counts, values);
         match &mut self.cells {
-            Cells::Counted(cells) => each_number(counts, cells, values, |(), _, _| {}),
-            Cells::Sum(cells) => {
-                each_number(counts, cells, values, |cell, one, _| *cell = cell.add(one));
-            }
-            Cells::Mean(cells) => {
-                each_number(counts, cells, values, |cell, one, count| *cell = cell.add(one, count));
-            }
+            Cells::Counted => {}
+            Cells::Sums(sums) => sums.add(values, counts),
             Cells::Squares(cells) => {
                 each_number(counts, cells, values, |cell, one, count| *cell = cell.add(one, count));
             }
@@ -99,7 +96,7 @@ impl<'q> Folding<'q> {
                 each_number(counts, cells, values, |cell, one, _| *cell *= one);
             }
             Cells::All(cells) => {
-                self.charge.add(size_of_val(values))?;
+                self.charge.add(Gapped::bytes(values.len()))?;
                 each_number(counts, cells, values, |cell, one, _| cell.push(one));
             }
         }
@@ -116,13 +113,18 @@ impl<'q> Folding<'q> {
         mut self,
         walk: &Walk<'q>,
         plan: &GridAggregate,
-        (parameters, steps): (&[Option<f64>], &Steps),
+        (parameters, steps): (&Gapped, &Steps),
         made: &mut Gridded<'_>,
     ) -> Result<(), Error> {
         let labels = std::mem::take(&mut self.labels);
         if self.histograms.is_empty() {
-            let number = |index| self.number(plan, parameters, index);
-            let values = (0..steps.count).map(number).collect();
+            let values: Gapped = match std::mem::replace(&mut self.cells, Cells::Counted) {
+                Cells::Sums(sums) => sums.into_totals(&self.counts),
+                cells => {
+                    self.cells = cells;
+                    (0..steps.count).map(|at| self.number(plan, parameters, at)).collect()
+                }
+            };
             let is_nameless = self.is_nameless;
             return made.push(walk, GridRow { is_nameless, ..GridRow::numbers(labels, values) });
         }
@@ -140,7 +142,7 @@ impl<'q> Folding<'q> {
         &mut self,
         walk: &Walk<'_>,
         plan: &GridAggregate,
-        (rows, parameters): (&[&GridRow], &[Option<f64>]),
+        (rows, parameters): (&[&GridRow], &Gapped),
         index: usize,
     ) -> Result<Option<Made>, Error> {
         let there = || rows.iter().filter_map(|row| row.histograms.get(index)?.as_deref());
@@ -173,21 +175,15 @@ impl<'q> Folding<'q> {
     }
 
     /// What the numbers of an instant come to.
-    fn number(
-        &mut self,
-        plan: &GridAggregate,
-        parameters: &[Option<f64>],
-        index: usize,
-    ) -> Option<f64> {
+    fn number(&mut self, plan: &GridAggregate, parameters: &Gapped, index: usize) -> Option<f64> {
         let count = self.counts.get(index).copied().filter(|count| *count > 0)?;
         let count = f64::from(count);
-        let parameter = || value(parameters, index).unwrap_or(f64::NAN);
+        let parameter = || parameters.get(index).unwrap_or(f64::NAN);
         Some(match (&mut self.cells, &plan.fold) {
-            (Cells::Counted(_), GroupFold::Count) => count,
-            (Cells::Counted(_), GroupFold::Present) => 1.0,
-            (Cells::Counted(_), _) => return None,
-            (Cells::Sum(cells), _) => cells.get(index)?.total(),
-            (Cells::Mean(cells), _) => cells.get(index)?.total(count),
+            (Cells::Counted, GroupFold::Count) => count,
+            (Cells::Counted, GroupFold::Present) => 1.0,
+            (Cells::Counted, _) => return None,
+            (Cells::Sums(sums), _) => sums.total(index, count)?,
             (Cells::Squares(cells), GroupFold::Deviation) => {
                 cells.get(index)?.variance(count).sqrt()
             }
@@ -207,18 +203,35 @@ impl<'q> Folding<'q> {
     }
 }
 
+/// Counts the numbers that a series has.
+fn count_in(counts: &mut [u32], values: &Gapped) {
+    for (instants, bits) in values.runs() {
+        let counts = counts.get_mut(instants).unwrap_or_default();
+        match bits {
+            None => counts.iter_mut().for_each(|count| *count += 1),
+            Some(bits) => each_of(bits).for_each(|at| {
+                counts.get_mut(at).into_iter().for_each(|count| *count += 1);
+            }),
+        }
+    }
+}
+
 /// Calls `add` with each number that a series has, with what stands at its instant, and how many
 /// there are now.
 fn each_number<T>(
-    counts: &mut [u32],
+    counts: &[u32],
     cells: &mut [T],
-    values: &[Option<f64>],
+    values: &Gapped,
     mut add: impl FnMut(&mut T, f64, f64),
 ) {
-    for ((count, cell), value) in counts.iter_mut().zip(cells).zip(values) {
-        if let Some(value) = value {
-            *count += 1;
-            add(cell, *value, f64::from(*count));
+    let groups = counts.chunks(WORD).zip(cells.chunks_mut(WORD));
+    for ((counts, cells), (there, numbers)) in groups.zip(values.words()) {
+        for at in each_of(there) {
+            if let (Some(count), Some(cell), Some(number)) =
+                (counts.get(at), cells.get_mut(at), numbers.get(at))
+            {
+                add(cell, *number, f64::from(*count));
+            }
         }
     }
 }

@@ -30,7 +30,7 @@ pub(super) fn labelled<'q>(
             }
             LabelChange::Value(label) => {
                 let number = value_of(&row.labels, label).parse::<f64>().ok();
-                row.values.iter_mut().flatten().for_each(|one| *one = number.unwrap_or(f64::NAN));
+                row.values = row.values.map(|_| number.unwrap_or(f64::NAN));
                 row.labels = unnamed(&row.labels);
             }
             change => {

@@ -87,7 +87,7 @@ fn filled(row: &GridRow, others: &[&GridRow]) -> GridRow {
             Point::Number(number) => Some(number),
             Point::Histogram(_) => None,
         });
-        row.values.get_mut(index).into_iter().for_each(|place| *place = found);
+        row.values.put(index, found);
     }
     row
 }

@@ -1,69 +1,95 @@
 //! Numbers of a series by time, column by column: times are looked at once for all series that have
 //! the same, and values are what is left to do.
 
-use foliot_model::{Samples, Values};
+use super::gapped::Gapped;
+use super::times::Times;
+use foliot_engine::{Run, RunTimes, RunValues};
+use foliot_model::Values;
 
 /// How many values are looked at between two branches.
-const LANES: usize = 64;
+const LANES: usize = 256;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Numbers {
-    pub(super) times_ns: Vec<i64>,
+    pub(super) times: Times,
     pub(super) values: Vec<f64>,
+    /// Whether all of them were decimals or integers: then no value is no number.
+    are_wholes: bool,
 }
 
 impl Numbers {
     pub(super) fn len(&self) -> usize {
-        self.times_ns.len()
+        self.values.len()
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.times_ns.is_empty()
+        self.values.is_empty()
     }
 
     pub(super) fn clear(&mut self) {
-        self.times_ns.clear();
+        self.times.clear();
         self.values.clear();
+        self.are_wholes = true;
     }
 
     pub(super) fn push(&mut self, time_ns: i64, value: f64) {
-        self.times_ns.push(time_ns);
+        self.times.push(time_ns);
         self.values.push(value);
+        self.are_wholes = false;
     }
 
     /// Adds samples if all of them are numbers, and says whether they are.
-    pub(super) fn take(&mut self, samples: &Samples) -> bool {
-        match &samples.values {
-            _ if samples.is_empty() => return false,
-            Values::Float(values) => self.values.extend_from_slice(values),
-            Values::Integer(values) => self.values.extend(values.iter().map(|one| *one as f64)),
-            Values::Unsigned(values) => self.values.extend(values.iter().map(|one| *one as f64)),
-            _ => return false,
+    pub(super) fn take(&mut self, run: &Run) -> bool {
+        match run.values() {
+            _ if run.is_empty() => return false,
+            RunValues::Wholes { .. } => run.append_floats(&mut self.values),
+            RunValues::Samples(samples) => match &samples.values {
+                Values::Float(values) => {
+                    self.values.extend_from_slice(values);
+                    self.are_wholes = false;
+                }
+                Values::Integer(values) => self.values.extend(values.iter().map(|one| *one as f64)),
+                Values::Unsigned(values) => {
+                    self.values.extend(values.iter().map(|one| *one as f64));
+                }
+                _ => return false,
+            },
         }
-        self.times_ns.extend_from_slice(&samples.times_ns);
+        match run.times() {
+            RunTimes::Steady { first_ns, step_ns } => {
+                self.times.push_steady(first_ns, step_ns, run.len());
+            }
+            RunTimes::Each(times_ns) => times_ns.iter().for_each(|ns| self.times.push(*ns)),
+        }
         true
-    }
-
-    /// The sample at a position.
-    pub(super) fn get(&self, at: usize) -> Option<(i64, f64)> {
-        Some((*self.times_ns.get(at)?, *self.values.get(at)?))
     }
 
     /// Time and value of each sample.
     pub(super) fn pairs(&self) -> impl Iterator<Item = (i64, f64)> + '_ {
-        self.times_ns.iter().copied().zip(self.values.iter().copied())
+        self.times.to_vec().into_iter().zip(self.values.iter().copied())
     }
 
-    /// Whether there is a value of these bits.
-    pub(super) fn has(&self, bits: u64) -> bool {
-        let is_there = |met: bool, one: &f64| met | (one.to_bits() == bits);
-        self.values.chunks(LANES).any(|some| some.iter().fold(false, is_there))
+    /// Whether there is a value of these bits, which are those of what is no number.
+    fn has(&self, nan_bits: u64) -> bool {
+        let is_nan = |met: bool, one: &f64| met | one.is_nan();
+        let has_nan = |some: &[f64]| some.iter().fold(false, is_nan);
+        let has = |some: &[f64]| some.iter().any(|one| one.to_bits() == nan_bits);
+        !self.are_wholes && self.values.chunks(LANES).any(|some| has_nan(some) && has(some))
     }
 
-    /// The same without values of these bits; None if there is none.
-    pub(super) fn without(&self, bits: u64) -> Option<Self> {
-        let others = || self.pairs().filter(|(_, one)| one.to_bits() != bits);
-        self.has(bits).then(|| others().collect())
+    /// Leaves gaps for values of these bits, which are those of what is no number, among values of
+    /// these samples.
+    pub(super) fn drop_marks(&self, nan_bits: u64, among: &mut Gapped) {
+        if !self.are_wholes {
+            among.keep(|one| one.to_bits() != nan_bits);
+        }
+    }
+
+    /// The same without values of these bits, which are those of what is no number; None if there
+    /// is none.
+    pub(super) fn without(&self, nan_bits: u64) -> Option<Self> {
+        let others = || self.pairs().filter(|(_, one)| one.to_bits() != nan_bits);
+        self.has(nan_bits).then(|| others().collect())
     }
 
     /// Whether a value is lower than the one before it.
@@ -77,8 +103,9 @@ impl Numbers {
 
 impl FromIterator<(i64, f64)> for Numbers {
     fn from_iter<I: IntoIterator<Item = (i64, f64)>>(pairs: I) -> Self {
-        let (times_ns, values) = pairs.into_iter().unzip();
-        Self { times_ns, values }
+        let mut made = Self::default();
+        pairs.into_iter().for_each(|(time_ns, value)| made.push(time_ns, value));
+        made
     }
 }
 

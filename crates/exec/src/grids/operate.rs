@@ -1,10 +1,11 @@
 //! What an operator makes of two values, of which each is a number or a histogram.
 
 use super::Walk;
+use super::gapped::Gapped;
 use super::histograms::{compact, divided, is_same, times, trimmed, two};
 use super::row::{Made, Point};
 use crate::Error;
-use crate::kernels::arithmetic::{both, calculated, calculated_rows, compared};
+use crate::kernels::arithmetic::{calculated, calculated_rows, compared};
 use foliot_model::{Histogram, Resets};
 use foliot_plan::grid::{Binary, Calculation, Comparison, Note, Operator, Union};
 
@@ -68,18 +69,18 @@ pub(super) enum Stays {
 /// Two rows of numbers by an operator, instant by instant; None if it makes nothing of numbers.
 pub(super) fn operated_rows(
     operator: Operator,
-    (a, b): (&[Option<f64>], &[Option<f64>]),
+    (a, b): (&Gapped, &Gapped),
     stays: Stays,
-) -> Option<Vec<Option<f64>>> {
+) -> Option<Gapped> {
     Some(match operator {
         Operator::Calculate(calculation) => calculated_rows(calculation, a, b),
-        Operator::Compare { comparison, is_told } => {
-            both(a, b, |a, b| match (compared(comparison, a.partial_cmp(&b)), is_told) {
-                (holds, true) => Some(f64::from(u8::from(holds))),
-                (false, false) => None,
-                (true, false) => Some(if stays == Stays::Left { a } else { b }),
-            })
+        Operator::Compare { comparison, is_told: true } => {
+            a.both(b, |a, b| f64::from(u8::from(compared(comparison, a.partial_cmp(&b)))))
         }
+        Operator::Compare { comparison, is_told: false } => match stays {
+            Stays::Left => a.where_both(b, |a, b| compared(comparison, a.partial_cmp(&b))),
+            Stays::Right => b.where_both(a, |b, a| compared(comparison, a.partial_cmp(&b))),
+        },
         _ => return None,
     })
 }

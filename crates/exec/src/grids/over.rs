@@ -3,13 +3,12 @@
 use super::alike::Alike;
 use super::extrapolation::{Extrapolated, Extrapolation};
 use super::fold::{Window, average, deviation, line, smoothed, spread, sum};
+use super::gapped::Gapped;
 use super::numbers::Numbers;
 use super::over_histograms::{Ranged, fold_points};
 use super::row::{GridRow, Made};
 use super::stored::{OnSeries, Points, Reading, looked_at};
-use super::{
-    Gridded, Looked, OnRow, Walk, each_joined, evaluated, rollup, row, seconds, value, weight,
-};
+use super::{Gridded, Looked, OnRow, Walk, each_joined, evaluated, rollup, row, seconds, weight};
 use crate::Error;
 use crate::kernels::quantile::quantile;
 use crate::limits::Charge;
@@ -19,7 +18,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// Values of the scalars that a fold has.
-type Parameters<'p> = [&'p [Option<f64>]; 2];
+type Parameters<'p> = [&'p Gapped; 2];
 
 /// Calls `each` with what the ranges of each series come to.
 pub(super) fn over(
@@ -41,13 +40,13 @@ pub(super) fn over(
         _ => (None, None),
     };
     let (first, second) = (scalar_of(&first), scalar_of(&second));
-    let parameters = [&first[..], &second[..]];
+    let parameters = [&first, &second];
     let mut ranges = Alike::new(walk);
     let mut one = |each: OnRow<'_>, shift: &Shift, labels: Labels, points: &Points| {
         let series = (&labels, points, parameters);
         let folded = fold_series(walk, plan, (shift, steps), series, &mut ranges)?;
         if let RangeFold::Extrapolated { is_counter: true, .. } = plan.fold
-            && folded.values.iter().any(Option::is_some)
+            && folded.values.has_any()
         {
             let name = row::measurement(&labels);
             if !name.is_empty() {
@@ -86,8 +85,8 @@ pub(super) fn over(
 }
 
 /// The values of a scalar that may be there.
-pub(super) fn scalar_of(of: &Option<Gridded<'_>>) -> Vec<Option<f64>> {
-    of.as_ref().map_or(Vec::new(), |of| of.scalars().to_vec())
+pub(super) fn scalar_of(of: &Option<Gridded<'_>>) -> Gapped {
+    of.as_ref().map_or(Gapped::default(), |of| of.scalars().clone())
 }
 
 /// The multiples of a step that lie in the ranges of some instants.
@@ -114,14 +113,14 @@ pub(super) fn gridded(
     let mut points = Points::default();
     for row in &inner.rows {
         let there = row.values.iter().enumerate();
-        let there = there.filter_map(|(index, one)| Some((steps.at(index), (*one)?)));
+        let there = there.filter_map(|(index, one)| Some((steps.at(index), one?)));
         points.numbers = there.collect();
         points.histograms.clear();
         let there = row.histograms.iter().enumerate();
         let there = there.filter_map(|(index, one)| Some((steps.at(index), one.as_ref()?)));
         points.histograms.extend(there.map(|(at_ns, of)| (at_ns, unrelated(of))));
         points.is_nameless = row.is_nameless;
-        each(row.labels.clone(), &points)?;
+        each(row.labels.clone(), &mut points)?;
     }
     Ok(())
 }
@@ -160,7 +159,7 @@ fn fold_series(
     }
     let (mut of_numbers, mut of_histograms) = (Slide::default(), Slide::default());
     let (mut row, mut looked) = (GridRow::default(), Looked::new(walk));
-    row.values.reserve_exact(steps.count);
+    row.values = Gapped::with_capacity(steps.count);
     let numbers = paired(numbers, &mut held)?;
     for index in 0..steps.count {
         let end_ns = looked_at(shift, steps.at(index));
@@ -199,9 +198,8 @@ fn extrapolated(
     (shift, steps): (&Shift, &Steps),
     (numbers, how): (&Numbers, Extrapolation),
     ranges: &mut Alike<'_, Extrapolated>,
-) -> Result<Vec<Option<f64>>, Error> {
-    let times_ns = &numbers.times_ns[..];
-    let ranges = ranges.of(times_ns, Extrapolation::bytes(steps.count), || {
+) -> Result<Gapped, Error> {
+    let ranges = ranges.of(&numbers.times, Extrapolation::bytes(steps.count), |times_ns| {
         let mut slide = Slide::default();
         let range_at = |index: usize| {
             let end_ns = looked_at(shift, steps.at(index));
@@ -228,14 +226,14 @@ fn fold_numbers(
     shift: &Shift,
     steps: &Steps,
     (numbers, parameters): (&[(i64, f64)], Parameters<'_>),
-) -> Result<Vec<Option<f64>>, Error> {
+) -> Result<Gapped, Error> {
     let (mut slide, mut looked) = (Slide::default(), Looked::new(walk));
     let mut range_at = |index: usize| {
         let end_ns = looked_at(shift, steps.at(index));
         let start_ns = end_ns.saturating_sub(plan.range_ns);
         (slide.to(numbers, |(at_ns, _)| *at_ns, (start_ns, end_ns)), start_ns, end_ns)
     };
-    let mut values = Vec::with_capacity(steps.count);
+    let mut values = Gapped::with_capacity(steps.count);
     for index in 0..steps.count {
         let (range, start_ns, end_ns) = range_at(index);
         looked.at(range.len())?;
@@ -256,7 +254,7 @@ fn at_index(
     samples: &[(i64, f64)],
 ) -> Result<(f64, f64), Error> {
     let [first, second] = parameters;
-    let at = |values: &[Option<f64>]| value(values, index).unwrap_or(f64::NAN);
+    let at = |values: &Gapped| values.get(index).unwrap_or(f64::NAN);
     let (first, second) = (at(first), at(second));
     if matches!(plan.fold, RangeFold::Quantile(_)) && !samples.is_empty() {
         walk.share(first, plan.place)?;
@@ -364,8 +362,8 @@ fn extrapolated_alone(how: Extrapolation, window: &Window<'_>) -> Option<f64> {
     let Window { samples, start_ns, end_ns } = *window;
     let numbers: Numbers = samples.iter().copied().collect();
     let all = std::iter::once((0..samples.len(), start_ns, end_ns));
-    let ranges = how.ranges(&numbers.times_ns, all);
-    how.values(&numbers, &ranges).into_iter().next().flatten()
+    let ranges = how.ranges(&numbers.times.to_vec(), all);
+    how.values(&numbers, &ranges).get(0)
 }
 
 /// When one of the samples was.

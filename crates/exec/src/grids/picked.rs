@@ -1,8 +1,9 @@
 //! Some series of each group, with their own labels.
 
 use super::aggregate::ignoring;
+use super::gapped::Gapped;
 use super::row::GridRow;
-use super::{Gridded, Looked, Walk, value};
+use super::{Gridded, Looked, Walk};
 use crate::Error;
 use foliot_model::Labels;
 use foliot_plan::grid::{GridAggregate, GroupFold, Note, Steps};
@@ -13,7 +14,7 @@ pub(super) fn picked(
     walk: &Walk<'_>,
     plan: &GridAggregate,
     rows: &[&GridRow],
-    parameters: &[Option<f64>],
+    parameters: &Gapped,
     steps: &Steps,
     made: &mut Gridded<'_>,
 ) -> Result<(), Error> {
@@ -24,7 +25,7 @@ pub(super) fn picked(
     let (mut order, mut looked) = (Vec::new(), Looked::new(walk));
     for index in 0..steps.count {
         looked.at(rows.len())?;
-        let parameter = value(parameters, index).unwrap_or(0.0);
+        let parameter = parameters.get(index).unwrap_or(0.0);
         pick(walk, plan, rows, (index, parameter), &mut order)?;
         for at in &order {
             let place = kept.get_mut(*at).and_then(|values| values.get_mut(index));
@@ -71,7 +72,7 @@ fn pick(
     }
     let mut numbers = Vec::with_capacity(rows.len());
     for (at, row) in there {
-        match value(&row.values, index) {
+        match row.values.get(index) {
             Some(number) => numbers.push((at, number)),
             None => {
                 let name = ignoring(&plan.fold).unwrap_or_default();

@@ -1,7 +1,8 @@
 //! Series of a group that are kept for all instants, by what they come to over all of them.
 
+use super::gapped::Gapped;
 use super::row::GridRow;
-use super::{Gridded, Walk, value};
+use super::{Gridded, Walk};
 use crate::Error;
 use crate::kernels::quantile::quantile;
 use crate::kernels::rank::rank_of;
@@ -12,17 +13,16 @@ pub(super) fn ranked(
     walk: &Walk<'_>,
     fold: &GroupFold,
     rows: &[&GridRow],
-    parameters: &[Option<f64>],
+    parameters: &Gapped,
     steps: &Steps,
     made: &mut Gridded<'_>,
 ) -> Result<(), Error> {
     // One that is nowhere is not chosen.
     let rows: Vec<&GridRow> = rows.iter().copied().filter(|row| !row.is_empty()).collect();
     let (is_top, ranks) = match fold {
-        GroupFold::Ranked { rank, is_top, .. } => (
-            *is_top,
-            rows.iter().map(|row| rank_of(*rank, row.values.iter().flatten().copied())).collect(),
-        ),
+        GroupFold::Ranked { rank, is_top, .. } => {
+            (*is_top, rows.iter().map(|row| rank_of(*rank, row.values.numbers())).collect())
+        }
         GroupFold::Some(_) => (true, vec![0.0; rows.len()]),
         _ => (true, distances(walk, &rows, steps)?),
     };
@@ -33,8 +33,7 @@ pub(super) fn ranked(
     });
     for (place, (row, _)) in order.into_iter().enumerate() {
         walk.meter.check(steps.count)?;
-        let is_kept =
-            |index: usize| (place as f64) < value(parameters, index).unwrap_or(0.0).floor();
+        let is_kept = |index: usize| (place as f64) < parameters.get(index).unwrap_or(0.0).floor();
         let row = row.only(is_kept);
         if !row.is_empty() {
             made.push(walk, row)?;
@@ -48,10 +47,9 @@ fn distances(walk: &Walk<'_>, rows: &[&GridRow], steps: &Steps) -> Result<Vec<f6
     let mut sums = vec![0.0; rows.len()];
     for index in 0..steps.count {
         walk.meter.check(rows.len())?;
-        let median =
-            quantile(0.5, rows.iter().filter_map(|row| value(&row.values, index)).collect());
+        let median = quantile(0.5, rows.iter().filter_map(|row| row.values.get(index)).collect());
         for (row, sum) in rows.iter().zip(&mut sums) {
-            *sum += value(&row.values, index).map_or(0.0, |value| (value - median).powi(2));
+            *sum += row.values.get(index).map_or(0.0, |value| (value - median).powi(2));
         }
     }
     Ok(sums)

@@ -4,13 +4,14 @@
 
 use super::alike::Alike;
 use super::fold::{Window, deviation};
+use super::gapped::Gapped;
 use super::numbers::Numbers;
 use super::over::{self, paired, scalar_of};
-use super::places::{Ends, Places, span};
+use super::places::{Places, span};
 use super::row::GridRow;
 use super::stored::{Points, Reading, looked_at};
 use super::tally::{RANGE, Tally, range_of};
-use super::{Looked, OnRow, Walk, evaluated, seconds, value};
+use super::{Looked, OnRow, Walk, evaluated, seconds};
 use crate::Error;
 use foliot_model::{Label, Labels};
 use foliot_plan::grid::{
@@ -46,22 +47,23 @@ pub(super) fn over(
     };
     let parameters = scalar_of(&parameter);
     let mut places = Alike::new(walk);
-    let mut each = |shift: &Shift, labels: Labels, points: &Points, stale: Option<u64>| {
+    let mut each = |shift: &Shift, labels: Labels, points: &mut Points, stale: Option<u64>| {
         let mut held = walk.meter.open();
         held.add(points.numbers.len() * size_of::<(i64, f64)>())?;
-        let fresh = stale.and_then(|bits| points.numbers.without(bits));
-        let mut numbers = fresh.unwrap_or_else(|| points.numbers.clone());
-        prepared(&mut numbers, loose.first);
+        let numbers = &mut points.numbers;
+        if let Some(fresh) = stale.and_then(|bits| numbers.without(bits)) {
+            *numbers = fresh;
+        }
+        prepared(numbers, loose.first);
         let labels = labelled(labels, loose);
         let when = (shift, steps);
-        let times_ns = &numbers.times_ns[..];
-        let make = || Places::of(loose, when, times_ns);
-        let places = places.of(times_ns, Places::bytes(steps.count), make)?;
-        if let Some(values) = by_ends(&plan.fold, &numbers, places) {
+        let make = |times_ns: &[i64]| Places::of(loose, when, times_ns);
+        let places = places.of(&numbers.times, Places::bytes(steps.count), make)?;
+        if let Some(values) = by_ends(&plan.fold, numbers, places) {
             Looked::new(walk).at(places.samples)?;
             return walk.pass(GridRow::numbers(labels, values), each_row);
         }
-        let numbers = paired(&numbers, &mut held)?;
+        let numbers = paired(numbers, &mut held)?;
         let numbers = (&numbers[..], places);
         if let RangeFold::Loose(LooseFold::Ranges) = &plan.fold {
             let tally = Tally::new(walk, &RANGE.into(), steps);
@@ -74,9 +76,9 @@ pub(super) fn over(
             let tally = tallied(walk, (tally, &text), when, numbers)?;
             return tally.finish(&labels, walk, each_row);
         }
-        let mut values = Vec::with_capacity(steps.count);
+        let mut values = Gapped::with_capacity(steps.count);
         each_range(walk, when, numbers, |index, known| {
-            let parameter = value(&parameters, index).unwrap_or(f64::NAN);
+            let parameter = parameters.get(index).unwrap_or(f64::NAN);
             values.push(fold(&plan.fold, known, parameter)?);
             Ok(())
         })?;
@@ -159,15 +161,20 @@ fn each_range(
 
 /// What is done to all samples before ranges are taken.
 fn prepared(numbers: &mut Numbers, first: First) {
-    let Numbers { times_ns, values } = numbers;
+    let level = |numbers: &mut Numbers| match numbers.falls() {
+        true => levelled(numbers.values.iter_mut()),
+        // As if it were corrected by nothing: what is 0 is above it.
+        false => numbers.values.iter_mut().for_each(|value| *value += 0.0),
+    };
     match first {
         First::AsTheyAre => {}
-        First::Levelled => levelled(values.iter_mut()),
+        First::Levelled => level(numbers),
         First::Differences { is_counter } | First::Slopes { is_counter } => {
             if is_counter {
-                levelled(values.iter_mut());
+                level(numbers);
             }
             let is_slope = matches!(first, First::Slopes { .. });
+            let (times_ns, values) = (numbers.times.to_vec(), &mut numbers.values);
             let mut last = 0.0;
             for at in 0..values.len() {
                 let pair = |at: usize| Some((*times_ns.get(at)?, *values.get(at)?));
@@ -179,11 +186,11 @@ fn prepared(numbers: &mut Numbers, first: First) {
         }
         First::Intervals => {
             let mut before = None;
-            for (at_ns, value) in times_ns.iter().zip(values.iter_mut()) {
-                *value = before.map_or(f64::NAN, |before| span(before, *at_ns));
-                before = Some(*at_ns);
+            for (at_ns, value) in numbers.times.to_vec().into_iter().zip(&mut numbers.values) {
+                *value = before.map_or(f64::NAN, |before| span(before, at_ns));
+                before = Some(at_ns);
             }
-            if let [first, second, ..] = &mut values[..] {
+            if let [first, second, ..] = &mut numbers.values[..] {
                 *first = *second;
             }
         }
@@ -192,35 +199,22 @@ fn prepared(numbers: &mut Numbers, first: First) {
 
 /// What ranges come to of which the values at their ends tell all; None where a fold looks at
 /// others too.
-fn by_ends(of: &RangeFold, numbers: &Numbers, places: &Places) -> Option<Vec<Option<f64>>> {
+fn by_ends(of: &RangeFold, numbers: &Numbers, places: &Places) -> Option<Gapped> {
     let values = &numbers.values[..];
-    let all = places.ranges.iter().zip(&places.ends);
-    Some(match of {
-        RangeFold::Loose(LooseFold::Rate) => {
-            let rate = |ends: &Ends| {
-                let grown = ends.grown(values)?;
-                // A sample that stands before an empty range does not grow.
-                Some(if ends.from == ends.to { 0.0 } else { grown / ends.seconds })
-            };
-            places.ends.iter().map(rate).collect()
-        }
-        RangeFold::Loose(LooseFold::Increase) => {
-            let increase = |(range, ends): (&Range<u32>, &Ends)| match ends.are_before(range) {
-                true if ends.from == ends.to => Some(0.0),
-                true => ends.grown(values),
-                false => begun(values, range),
-            };
-            all.map(increase).collect()
-        }
-        RangeFold::Last => {
-            let last = |range: &Range<u32>| {
-                let last = range.end.checked_sub(1).filter(|_| !range.is_empty())?;
-                values.get(last as usize).copied()
-            };
-            places.ranges.iter().map(last).collect()
-        }
+    let mut made = match of {
+        RangeFold::Loose(LooseFold::Rate) => places.grown(values, |grown, seconds| grown / seconds),
+        RangeFold::Loose(LooseFold::Increase) => places.grown(values, |grown, _| grown),
+        RangeFold::Last => return Some(places.lasts.lasts(values)),
         _ => return None,
-    })
+    };
+    // A sample that stands before an empty range does not grow.
+    places.still.iter().for_each(|index| made.put(*index, Some(0.0)));
+    if let RangeFold::Loose(LooseFold::Increase) = of {
+        for (index, range) in &places.begun {
+            made.put(*index, begun(values, range));
+        }
+    }
+    Some(made)
 }
 
 /// What a counter grew by before whose range no sample is near. One that begins in the range began

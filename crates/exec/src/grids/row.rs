@@ -1,5 +1,6 @@
 //! A series of a grid: its labels, and a value or none for each instant.
 
+use super::gapped::Gapped;
 use super::{Gridded, Walk};
 use crate::Error;
 use crate::limits::Charge;
@@ -13,7 +14,7 @@ pub struct GridRow {
     /// Its labels, the measurement among them.
     pub labels: Labels,
     /// Numbers, one place for each instant.
-    pub values: Vec<Option<f64>>,
+    pub values: Gapped,
     /// Histograms, one place for each instant, or no place.
     pub histograms: Vec<Option<Arc<Histogram>>>,
     /// Whether the measurement goes before the answer is given.
@@ -62,7 +63,7 @@ impl<'q> Growing<'q> {
         (labels, is_nameless): (Labels, bool),
         steps: &Steps,
     ) -> Self {
-        let values = Vec::with_capacity(steps.count);
+        let values = Gapped::with_capacity(steps.count);
         let row = GridRow { labels, is_nameless, values, ..GridRow::default() };
         Self { row, charge: walk.meter.open() }
     }
@@ -83,13 +84,13 @@ impl<'q> Growing<'q> {
 
 impl GridRow {
     /// A series of numbers.
-    pub(super) fn numbers(labels: Labels, values: Vec<Option<f64>>) -> Self {
-        Self { labels, values, histograms: Vec::new(), is_nameless: false }
+    pub(super) fn numbers(labels: Labels, values: impl Into<Gapped>) -> Self {
+        Self { labels, values: values.into(), histograms: Vec::new(), is_nameless: false }
     }
 
     /// A series of values, each made by itself.
     pub(super) fn made(labels: Labels, values: impl Iterator<Item = Option<Made>>) -> Self {
-        let places = Vec::with_capacity(values.size_hint().0);
+        let places = Gapped::with_capacity(values.size_hint().0);
         let mut row = Self { labels, values: places, ..Self::default() };
         values.for_each(|value| row.push(value));
         row
@@ -118,32 +119,29 @@ impl GridRow {
 
     /// The value at an instant.
     pub(super) fn point(&self, index: usize) -> Option<Point<'_>> {
-        match self.values.get(index).copied().flatten() {
+        match self.values.get(index) {
             Some(number) => Some(Point::Number(number)),
             None => self.histograms.get(index)?.as_ref().map(Point::Histogram),
         }
     }
 
-    /// All values.
-    pub(super) fn points(&self) -> impl Iterator<Item = Point<'_>> {
-        (0..self.values.len()).filter_map(|index| self.point(index))
+    /// Number of values.
+    pub(super) fn count(&self) -> usize {
+        self.values.count() + self.histograms.iter().flatten().count()
     }
 
     /// The values at instants that `wants` names.
     pub(super) fn only(&self, wants: impl Fn(usize) -> bool) -> Self {
-        let numbers = self.values.iter().enumerate();
-        let numbers = numbers.map(|(index, number)| number.filter(|_| wants(index))).collect();
+        let values = self.values.only(&wants);
         let histograms = self.histograms.iter().enumerate();
         let histograms =
             histograms.map(|(index, one)| one.clone().filter(|_| wants(index))).collect();
-        Self { values: numbers, histograms, ..self.emptied() }
+        Self { values, histograms, ..self.emptied() }
     }
 
     /// The same series, of which what is no number is no value.
     pub(super) fn without_nan(mut self) -> Self {
-        for place in &mut self.values {
-            *place = place.filter(|number| !number.is_nan());
-        }
+        self.values.keep(|number| !number.is_nan());
         self
     }
 
@@ -155,7 +153,7 @@ impl GridRow {
 
     /// Adds the values of another; says no, and has some of them, when both have one at an instant.
     pub(super) fn take_in(&mut self, other: Self) -> bool {
-        for (index, value) in other.values.into_iter().enumerate() {
+        for (index, value) in other.values.iter().enumerate() {
             let histogram = other.histograms.get(index).cloned().flatten();
             if value.is_none() && histogram.is_none() {
                 continue;
@@ -166,9 +164,7 @@ impl GridRow {
             if histogram.is_some() && self.histograms.is_empty() {
                 self.histograms.resize(self.values.len(), None);
             }
-            if let Some(place) = self.values.get_mut(index) {
-                *place = value;
-            }
+            self.values.put(index, value);
             if let Some(place) = self.histograms.get_mut(index) {
                 *place = histogram;
             }
@@ -189,7 +185,7 @@ impl GridRow {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        let numbers = self.values.len() * size_of::<Option<f64>>();
+        let numbers = Gapped::bytes(self.values.len());
         let places = self.histograms.len() * size_of::<Option<Arc<Histogram>>>();
         // One that counts for several instants is there once.
         let mut before: Option<&Arc<Histogram>> = None;
@@ -203,7 +199,7 @@ impl GridRow {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.values.iter().all(Option::is_none) && self.histograms.iter().all(Option::is_none)
+        !self.values.has_any() && self.histograms.iter().all(Option::is_none)
     }
 }
 

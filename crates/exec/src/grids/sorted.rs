@@ -1,6 +1,6 @@
 //! Series in an order.
 
-use super::{Gridded, Walk, evaluated, value};
+use super::{Gridded, Walk, evaluated};
 use crate::Error;
 use foliot_model::Labels;
 use foliot_plan::grid::{Grid, Note, Place, Steps};
@@ -23,7 +23,7 @@ pub(super) fn by_value<'q>(
     if steps.count > 1 {
         return unsorted(walk, made, place);
     }
-    let of = |row: &super::GridRow| value(&row.values, 0).unwrap_or(f64::NAN);
+    let of = |row: &super::GridRow| row.values.get(0).unwrap_or(f64::NAN);
     // What is no number comes last either way.
     made.rows.sort_by(|a, b| match (of(a), of(b)) {
         (a, b) if a.is_nan() || b.is_nan() => a.is_nan().cmp(&b.is_nan()),

@@ -1,15 +1,17 @@
 //! Series of the store.
 
 use super::alike::Alike;
+use super::gapped::Gapped;
 use super::histograms::follows;
 use super::numbers::Numbers;
 use super::row::{GridRow, Made};
+use super::stretches::Stretches;
 use super::{OnRow, Walk, seconds};
 use crate::limits::{CHUNK_SAMPLES, Charge, Meter};
 use crate::source::{Source, Spares};
 use crate::stream::Stream;
 use crate::{Error, Query};
-use foliot_engine::Identity;
+use foliot_engine::{Identity, Run, RunValues};
 use foliot_model::{Histogram, Label, Labels, Samples, TimeRange, Value};
 use foliot_plan::grid::{Instants, MEASUREMENT, Shift, Steps, Stored, name};
 use std::sync::Arc;
@@ -50,8 +52,8 @@ impl Points {
     }
 }
 
-/// Takes a series: its labels, and its samples.
-pub(super) type OnSeries<'a> = &'a mut dyn FnMut(Labels, &Points) -> Result<(), Error>;
+/// Takes a series: its labels, and its samples, which it may change.
+pub(super) type OnSeries<'a> = &'a mut dyn FnMut(Labels, &mut Points) -> Result<(), Error>;
 
 /// Where an instant looks.
 pub(super) fn looked_at(shift: &Shift, at_ns: i64) -> i64 {
@@ -107,22 +109,23 @@ impl<'w, 'q> Reading<'w, 'q> {
     fn read(self, each: OnSeries<'_>) -> Result<(), Error> {
         let Self { walk, stored, series, range, earlier, charge } = self;
         let source = Source::Snapshot(walk.snapshot);
-        let spares = Arc::new(Spares::default());
+        let mut runs = source.runs(range, walk.meter)?;
         let earlier = Earlier { source, range: earlier, spares: Arc::new(Spares::default()) };
-        let (mut chunk, mut points) = (Samples::default(), Points::default());
+        let (mut run, mut points) = (Run::default(), Points::default());
         for (labels, sid) in series {
             points.clear();
             let mut held = walk.meter.open();
-            let mut stream = source.open(sid, range, &spares, walk.meter)?;
+            runs.turn(sid)?;
             let mut reader = Reader { skips_buckets: stored.skips_buckets, before: None };
             let mut is_first = true;
-            while stream.next(walk.meter, &mut chunk)? {
-                held.add(chunk.len() * size_of::<(i64, f64)>())?;
-                if points.numbers.take(&chunk) {
+            while runs.next(&mut run)? {
+                held.add(run.len() * size_of::<(i64, f64)>())?;
+                if points.numbers.take(&run) {
                     (reader.before, is_first) = (None, false);
                     continue;
                 }
-                for (at_ns, value) in chunk.iter() {
+                let RunValues::Samples(samples) = run.values() else { continue };
+                for (at_ns, value) in samples.iter() {
                     if let Value::Histogram(bytes) = value {
                         if std::mem::take(&mut is_first) && Histogram::is_native(bytes) {
                             reader.before = earlier.histogram(sid, walk.meter)?;
@@ -138,7 +141,7 @@ impl<'w, 'q> Reading<'w, 'q> {
                 }
             }
             if !points.is_empty() {
-                each(labels, &points)?;
+                each(labels, &mut points)?;
             }
         }
         drop(charge);
@@ -288,9 +291,9 @@ pub(super) fn instants(
             if plan.stamps { walk.unnamed(&labels) } else { (labels, false) };
         let row = match points.histograms.is_empty() {
             true => {
-                let times_ns = &points.numbers.times_ns[..];
-                let bytes = steps.count.saturating_mul(size_of::<u32>());
-                let places = places.of(times_ns, bytes, || last_places(plan, steps, times_ns))?;
+                let bytes = Stretches::bytes(steps.count);
+                let make = |times_ns: &[i64]| last_places(plan, steps, times_ns);
+                let places = places.of(&points.numbers.times, bytes, make)?;
                 GridRow::numbers(labels, last_numbers(plan, places, &points.numbers))
             }
             false => GridRow::made(labels, last_points(plan, steps, points)),
@@ -299,9 +302,8 @@ pub(super) fn instants(
     })
 }
 
-/// Which sample is the last one before each instant. None has the number of an instant that no
-/// sample is near enough to.
-fn last_places(plan: &Instants, steps: &Steps, times_ns: &[i64]) -> Vec<u32> {
+/// Which sample is the last one before each instant, if one is near enough.
+fn last_places(plan: &Instants, steps: &Steps, times_ns: &[i64]) -> Stretches {
     let mut next = 0;
     let mut place = |index: usize| {
         let at_ns = looked_at(&plan.stored.shift, steps.at(index));
@@ -310,22 +312,22 @@ fn last_places(plan: &Instants, steps: &Steps, times_ns: &[i64]) -> Vec<u32> {
         }
         let last = next.checked_sub(1)?;
         let is_fresh = *times_ns.get(last)? > at_ns.saturating_sub(plan.lookback_ns);
-        u32::try_from(last).ok().filter(|_| is_fresh)
+        let last = u32::try_from(last).ok().filter(|_| is_fresh)?;
+        Some((last, last))
     };
-    (0..steps.count).map(|index| place(index).unwrap_or(u32::MAX)).collect()
+    (0..steps.count).map(&mut place).collect()
 }
 
 /// Of a series that has numbers only, as most have.
-fn last_numbers(plan: &Instants, places: &[u32], numbers: &Numbers) -> Vec<Option<f64>> {
-    let value = |place: &u32| {
-        let value = *numbers.values.get(*place as usize)?;
-        let is_over = value.to_bits() == plan.stale_bits;
-        match plan.stamps && !is_over {
-            true => Some(seconds(*numbers.times_ns.get(*place as usize)?)),
-            false => (!is_over).then_some(value),
-        }
-    };
-    places.iter().map(value).collect()
+fn last_numbers(plan: &Instants, places: &Stretches, numbers: &Numbers) -> Gapped {
+    let mut lasts = places.lasts(&numbers.values);
+    numbers.drop_marks(plan.stale_bits, &mut lasts);
+    if plan.stamps {
+        let times_ns = numbers.times.to_vec();
+        let stamps: Vec<f64> = times_ns.into_iter().map(seconds).collect();
+        return lasts.both(&places.lasts(&stamps), |_, stamp| stamp);
+    }
+    lasts
 }
 
 fn last_points(
@@ -334,16 +336,18 @@ fn last_points(
     points: &Points,
 ) -> impl Iterator<Item = Option<Made>> {
     let Points { numbers, histograms, .. } = points;
+    let times_ns = numbers.times.to_vec();
     let (mut next_number, mut next_histogram) = (0, 0);
     let value = move |index: usize| {
         let at_ns = looked_at(&plan.stored.shift, steps.at(index));
-        while numbers.times_ns.get(next_number).is_some_and(|time_ns| *time_ns <= at_ns) {
+        while times_ns.get(next_number).is_some_and(|time_ns| *time_ns <= at_ns) {
             next_number += 1;
         }
         while histograms.get(next_histogram).is_some_and(|(time_ns, _)| *time_ns <= at_ns) {
             next_histogram += 1;
         }
-        let number = next_number.checked_sub(1).and_then(|last| numbers.get(last));
+        let number = next_number.checked_sub(1);
+        let number = number.and_then(|at| Some((*times_ns.get(at)?, *numbers.values.get(at)?)));
         let histogram = next_histogram.checked_sub(1).and_then(|last| histograms.get(last));
         let histogram_ns = histogram.map(|(time_ns, _)| *time_ns);
         let number = number.filter(|(time_ns, _)| histogram_ns.is_none_or(|ns| ns < *time_ns));

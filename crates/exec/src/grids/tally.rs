@@ -1,6 +1,7 @@
 //! How many values there are of each, or within each range of VictoriaMetrics' histograms: a series
 //! for each, under a label that says which.
 
+use super::gapped::Gapped;
 use super::row::GridRow;
 use super::{OnRow, Walk};
 use crate::Error;
@@ -78,7 +79,7 @@ fn log10(value: f64) -> f64 {
 /// Series of counts by what a label says.
 pub(super) struct Tally<'q> {
     name: Arc<str>,
-    counts: Vec<(Arc<str>, Vec<Option<f64>>)>,
+    counts: Vec<(Arc<str>, Gapped)>,
     places: HashMap<Arc<str>, usize>,
     steps_count: usize,
     charge: Charge<'q>,
@@ -108,8 +109,9 @@ impl<'q> Tally<'q> {
                 self.counts.len() - 1
             }
         };
-        let count = self.counts.get_mut(place).and_then(|(_, counts)| counts.get_mut(index));
-        count.into_iter().for_each(|count| *count = Some(count.unwrap_or(0.0) + 1.0));
+        if let Some((_, counts)) = self.counts.get_mut(place) {
+            counts.put(index, Some(counts.get(index).unwrap_or(0.0) + 1.0));
+        }
         Ok(())
     }
 

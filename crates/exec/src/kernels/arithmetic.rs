@@ -1,5 +1,6 @@
 //! Arithmetic of two numbers, and calculations of many steps.
 
+use crate::grids::Gapped;
 use foliot_plan::grid::{Calculation, Comparison};
 use foliot_plan::{Step, Term};
 use std::cmp::Ordering;
@@ -21,27 +22,14 @@ pub(crate) fn calculated(calculation: Calculation, a: f64, b: f64, by_zero: Opti
 }
 
 /// The same of two rows, where both have a number. Those met all the time have loops of their own.
-pub(crate) fn calculated_rows(
-    calculation: Calculation,
-    a: &[Option<f64>],
-    b: &[Option<f64>],
-) -> Vec<Option<f64>> {
+pub(crate) fn calculated_rows(calculation: Calculation, a: &Gapped, b: &Gapped) -> Gapped {
     match calculation {
-        Calculation::Add => both(a, b, |a, b| Some(a + b)),
-        Calculation::Subtract => both(a, b, |a, b| Some(a - b)),
-        Calculation::Multiply => both(a, b, |a, b| Some(a * b)),
-        Calculation::Divide => both(a, b, |a, b| Some(a / b)),
-        other => both(a, b, |a, b| Some(calculated(other, a, b, None))),
+        Calculation::Add => a.both(b, |a, b| a + b),
+        Calculation::Subtract => a.both(b, |a, b| a - b),
+        Calculation::Multiply => a.both(b, |a, b| a * b),
+        Calculation::Divide => a.both(b, |a, b| a / b),
+        other => a.both(b, |a, b| calculated(other, a, b, None)),
     }
-}
-
-/// What `of` makes of two rows, where both have a number.
-pub(crate) fn both(
-    a: &[Option<f64>],
-    b: &[Option<f64>],
-    of: impl Fn(f64, f64) -> Option<f64>,
-) -> Vec<Option<f64>> {
-    a.iter().zip(b).map(|(a, b)| of((*a)?, (*b)?)).collect()
 }
 
 /// The higher of two, as Go has it: of infinity and what is no number, the former.

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::columns::Columns;
-use crate::run::{Run, RunValues};
+use crate::run::{Run, RunTimes, RunValues};
 use foliot_model::TimeRange;
 use proptest::prelude::*;
 
@@ -61,11 +61,17 @@ fn check_columns(samples: &[Decoded], bytes: &[u8]) {
     }
 }
 
+/// A sample's value, which is the same at any scale.
+fn text(sample: &Decoded) -> String {
+    format!("{:?}", crate::columns::value(*sample, &[]))
+}
+
 /// A steady stream tells the same samples without being laid out.
 fn check_steady(samples: &[Decoded], steady: &Steady) {
     let columns = steady.columns();
     let all: Vec<_> = (0..columns.len()).map(|index| columns.get(index).unwrap()).collect();
-    assert_eq!(all, samples);
+    let told = |of: &[Decoded]| of.iter().map(|s| (s.time_ns, text(s))).collect::<Vec<_>>();
+    assert_eq!(told(&all), told(samples));
     let (first, last) = (samples[0].time_ns, samples[samples.len() - 1].time_ns);
     assert_eq!(steady.range(), TimeRange::new(first, last));
     let steps = [0, samples.len() / 3, samples.len() / 2, samples.len() - 1];
@@ -77,12 +83,28 @@ fn check_steady(samples: &[Decoded], steady: &Steady) {
             let range = TimeRange::new(start_ns, samples[to].time_ns.saturating_add(behind));
             let mut run = Run::default();
             run.take_steady(steady, range);
-            let RunValues::Wholes { wholes, .. } = run.values() else { panic!("no numbers") };
-            let found: Vec<_> =
-                wholes.iter().enumerate().map(|(at, v)| (run.time_ns(at), *v as u64)).collect();
+            let found: Vec<_> = match run.values() {
+                RunValues::Wholes { wholes, .. } => wholes.iter().map(|one| *one as u64).collect(),
+                RunValues::Samples(samples) => {
+                    samples.iter().map(|(_, value)| value.as_f64().unwrap().to_bits()).collect()
+                }
+            };
+            let found = found.into_iter().enumerate().map(|(at, bits)| Decoded {
+                time_ns: run.time_ns(at).unwrap(),
+                kind_scale: steady.kind_scale(),
+                bits,
+            });
             let wanted = samples.iter().filter(|sample| range.contains(sample.time_ns));
-            let wanted: Vec<_> = wanted.map(|s| (Some(s.time_ns), s.bits)).collect();
-            assert_eq!(found, wanted, "{range:?}");
+            let wanted: Vec<_> = wanted.copied().collect();
+            assert_eq!(told(&found.collect::<Vec<_>>()), told(&wanted), "{range:?}");
+            let wanted: Vec<_> = wanted.iter().map(|sample| sample.time_ns).collect();
+            match run.times() {
+                RunTimes::Each(times_ns) => assert_eq!(times_ns, wanted),
+                RunTimes::Steady { first_ns, step_ns } => {
+                    let at = |at: i64| first_ns + step_ns * at;
+                    assert_eq!((0..run.len() as i64).map(at).collect::<Vec<_>>(), wanted);
+                }
+            }
         }
     }
 }
@@ -116,18 +138,34 @@ fn what_goes_on_regularly_is_steady_and_nothing_else_is() {
     };
     assert!(!is_steady(&steady[..1]), "one sample has no step");
     for at in [1, 50, 99] {
-        assert!(!is_steady(&but(at, &|sample| sample.kind_scale = KindScale::new(Kind::Float, 3))));
-        assert!(!is_steady(
-            &but(at, &|sample| sample.kind_scale = KindScale::new(Kind::Integer, 0))
-        ));
+        for scale in [0, 1, 3, 14] {
+            let samples = but(at, &|sample| sample.kind_scale = KindScale::new(Kind::Float, scale));
+            assert!(is_steady(&samples), "{at} {scale}");
+            check(&samples, b"");
+        }
+        // Where others would be too large as decimals of that scale, or are none.
+        for scale in [15, 22, RAW_SCALE] {
+            let samples = but(at, &|sample| sample.kind_scale = KindScale::new(Kind::Float, scale));
+            assert!(is_steady(&samples), "{at} {scale}");
+            check(&samples, b"");
+        }
+        let other = KindScale::new(Kind::Integer, 0);
+        assert!(!is_steady(&but(at, &|sample| sample.kind_scale = other)), "{at}");
     }
     for at in [50, 99] {
         assert!(!is_steady(&but(at, &|sample| sample.time_ns += 1)), "{at}");
-        assert!(!is_steady(&but(at, &|sample| sample.bits += 100)), "{at}");
+        // However far it is away.
+        for shift in 0..64 {
+            let samples = but(at, &|sample| sample.bits = sample.bits.wrapping_add(1 << shift));
+            assert!(is_steady(&samples), "{at} {shift}");
+            check(&samples, b"");
+        }
     }
     let raw = KindScale::new(Kind::Float, RAW_SCALE);
     let floats = |sample: &Decoded| Decoded { kind_scale: raw, ..*sample };
-    assert!(!is_steady(&steady.iter().map(floats).collect::<Vec<_>>()));
+    let floats: Vec<_> = steady.iter().map(floats).collect();
+    assert!(is_steady(&floats));
+    check(&floats, b"");
     let back: Vec<_> = steady.iter().rev().copied().collect();
     assert!(!is_steady(&back), "times fall");
 }
@@ -218,6 +256,27 @@ proptest! {
             })
             .collect();
         check(&samples, text);
+    }
+}
+
+fn number_scale() -> impl Strategy<Value = u8> {
+    prop_oneof![8 => 0..6u8, 1 => Just(RAW_SCALE), 1 => 0..23u8]
+}
+
+proptest! {
+    /// Numbers of which some end with zeros that are not written, as programs print them.
+    #[test]
+    fn decimals_of_several_scales_are_steady(
+        all in prop::collection::vec((number_scale(), -40_000..40_000_i64), 2..200),
+    ) {
+        let sample = |(index, (scale, whole)): (usize, &(u8, i64))| Decoded {
+            time_ns: index as i64 * 15_000_000_000,
+            kind_scale: KindScale::new(Kind::Float, *scale),
+            bits: *whole as u64,
+        };
+        let samples: Vec<_> = all.iter().enumerate().map(sample).collect();
+        prop_assert!(Steady::of(write(&samples, b"")).is_ok());
+        check(&samples, b"");
     }
 }
 

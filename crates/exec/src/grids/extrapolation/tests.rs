@@ -90,10 +90,10 @@ proptest! {
             .map(|end_ns| (end_ns - range_s * 1_000_000_000, end_ns))
             .map(|(start_ns, end_ns)| (until_ns(start_ns)..until_ns(end_ns), start_ns, end_ns))
             .collect();
-        let looked_up = how.ranges(&numbers.times_ns, ranges.iter().cloned());
+        let looked_up = how.ranges(&numbers.times.to_vec(), ranges.iter().cloned());
         let found = how.values(&numbers, &looked_up);
         prop_assert_eq!(found.len(), ranges.len());
-        for ((range, start_ns, end_ns), found) in ranges.into_iter().zip(found) {
+        for ((range, start_ns, end_ns), found) in ranges.into_iter().zip(found.iter()) {
             let wanted = plain(how, &samples[range.clone()], (start_ns, end_ns));
             // Which of all that is no number comes out is not said.
             let told = |one: f64| if one.is_nan() { u64::MAX } else { one.to_bits() };

@@ -100,7 +100,7 @@ impl PromQl {
                 let mut refused = Ok(());
                 let (ran, notes, took) = work.grid(grid, &steps, &mut |row, out| {
                     let values = row.values.iter().enumerate();
-                    let there = values.filter_map(|(at, value)| Some((steps.at(at), (*value)?)));
+                    let there = values.filter_map(|(at, value)| Some((steps.at(at), value?)));
                     if refused.is_ok() {
                         refused = encoder.row(&row.labels, there, out);
                     }
