@@ -146,6 +146,8 @@ export interface Drawn {
   lines: Line[];
   unit: Unit;
   series: Series[];
+  /** The unit of one of them, also where they have no axis in common. */
+  unitIn: (series: Series) => Unit;
 }
 
 /** What answers come to as lines: the greatest, each with a name of its own, and the unit of the first; those of a second one say so. Three units and more have no axis in common. */
@@ -164,7 +166,7 @@ export function drawn(outcomes: Outcome[], top: number): Drawn {
     seen.set(name, count);
     return { title: count > 1 ? `${name} (${count})` : name, times: series.times, values: numbers(series), ...(other && unitIn(series) === other ? { unit: other } : {}) };
   });
-  return { lines, unit, series: all };
+  return { lines, unit, series: all, unitIn };
 }
 
 /** What tells the unit of a series; many of them have one question and one name. */

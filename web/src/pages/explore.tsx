@@ -181,6 +181,7 @@ function Result({ found, explored, set, onRun }: ResultProps) {
   // What computes is asked as it stands: that is not what is stored.
   const computed = answered.filter(({ question }) => !asksStored(question)).length;
   const asStored = !computed ? "as they are stored" : computed === answered.length ? "as they are computed; a metric alone shows what is stored" : `those of ${computed} as they are computed, the others as they are stored`;
+  const isGraph = explored.view === "graph" || explored.view === "number";
   const isListing = tables.length > 0 && !all.length;
   const toggle = (name: string, isAlone: boolean) => setHidden((before) => {
     if (isAlone) {
@@ -198,7 +199,7 @@ function Result({ found, explored, set, onRun }: ResultProps) {
           {tables.length > 0 && `${tables.length} ${tables.length === 1 ? "table" : "tables"}, `}
           {!isListing && `${all.length < count ? `The ${all.length} greatest of ${count} series by their means` : `${count} series`}, ${format(samples)} samples from ${format(read)} read, `}
           in {Math.round(found.tookMs)} ms{!isListing && `; ${explored.view === "samples" ? asStored : `steps of ${durationText(found.stepMs)}`}`}
-          {explored.view === "graph" && all.length > LINES_MAX && `; the first ${LINES_MAX} are drawn`}
+          {isGraph && all.length > LINES_MAX && `; the first ${LINES_MAX} are drawn`}
         </p>
         {!isListing && <ViewBar explored={explored} set={set} />}
       </div>
@@ -210,9 +211,9 @@ function Result({ found, explored, set, onRun }: ResultProps) {
             {found.span.end - found.span.start < MONTH_MS && <> Try <button type="button" onClick={() => set({ range: { start: "30d-ago", end: "now" } })}>30 days</button>.</>}</p>
         </Empty>
       )}
-      {all.length > 0 && explored.view !== "graph" && <Samples all={all} zone={explored.zone} />}
-      {all.length > 0 && explored.view === "graph" && all.every(({ kind }) => kind === "string") && <p class="note" role="status">These values are texts, which no graph shows: the table does.</p>}
-      {all.length > 0 && explored.view === "graph" && (
+      {all.length > 0 && !isGraph && <Samples all={all} zone={explored.zone} />}
+      {all.length > 0 && isGraph && all.every(({ kind }) => kind === "string") && <p class="note" role="status">These values are texts, which no graph shows: the table does.</p>}
+      {all.length > 0 && isGraph && (
         <>
           <Chart
             lines={lines} span={found.span} unit={unit} zone={explored.zone} height={360} isStacked={explored.isStacked}
