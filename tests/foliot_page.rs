@@ -100,6 +100,14 @@ fn who_saves_over_somebody_elses_change_is_told() {
     post(&server, "saved", &board("five", json!("x")), 400);
     assert_eq!(get(&server, "saved")["saved"], json!([]));
     post(&server, "saved", &board("six", json!(0)), 200);
+    // A name is told as it stands, whatever is in it.
+    let named = |was: i64| json!({"name": r#"a "b" \ é"#, "address": "#/explore?m=a", "was_changed_ms": was});
+    post(&server, "saved", &named(0), 200);
+    for was in [0, 1] {
+        let refused = post(&server, "saved", &named(was), 409);
+        let said = refused["error"]["message"].as_str().unwrap();
+        assert!(said.starts_with(r#"“a "b" \ é” "#), "{said}");
+    }
     server.stop();
 }
 

@@ -532,6 +532,189 @@ test("a dashboard is renamed, its panels are moved, ranged and taken off", async
   for (const name of ["After", "Taken"]) await fetch(`${API}/saved?name=${name}`, { method: "DELETE" });
 });
 
+/** What is stored of a dashboard. */
+async function stored(name) {
+  return (await (await fetch(`${API}/saved`)).json()).saved.find((one) => one.name === name);
+}
+
+const forgetBoard = (name) => fetch(`${API}/saved?${new URLSearchParams({ name })}`, { method: "DELETE" });
+
+test("questions of a dashboard are edited in place, and a wrong one is told by its panel and not stored", async () => {
+  await load();
+  const address = "#/explore?start=15m-ago&m=max:$step-max:load.two&p=load_one";
+  await keep("saved", { name: "Asking", panels: [{ title: "First", address: "#/explore?start=15m-ago&m=max:$step-max:load.two" }, { title: "Second <b>", address }] });
+  await go("#/dashboards?name=Asking");
+  await page.getByRole("button", { name: "Edit" }).click();
+  const [form, promql] = [page.getByLabel("Question 1 of panel 2, in OpenTSDB"), page.getByLabel("Question 2 of panel 2, in PromQL")];
+  assert.equal(await form.inputValue(), "max:$step-max:load.two", "a form is its text");
+  await promql.fill("sum(rate(load_one[5m])");
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  const wrong = page.locator(".board-edit li").nth(1).getByRole("alert");
+  await wrong.getByText("“Second <b>”: ").waitFor();
+  assert.match(await wrong.locator("pre").textContent(), /^sum\(rate\(load_one\[5m\]\)\n +\^$/);
+  await page.waitForFunction(() => document.activeElement?.ariaLabel?.startsWith("Question 2 of panel 2"));
+  assert.equal((await stored("Asking")).panels[1].address, address, "nothing is stored");
+  // Enter stores; a question without a text is none.
+  await promql.fill("sum(load_one)");
+  assert.equal(await page.getByRole("alert").count(), 0);
+  await form.fill("");
+  await promql.press("Enter");
+  await page.getByLabel("Name of the dashboard").waitFor({ state: "detached" });
+  assert.equal((await stored("Asking")).panels[1].address, "#/explore?start=15m-ago&p=sum%28load_one%29");
+  await page.waitForFunction(() => document.querySelectorAll(".panel .key li").length === 2);
+  await page.getByRole("button", { name: "Edit" }).click();
+  await page.getByLabel("Question 1 of panel 1, in OpenTSDB").fill(" ");
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await page.getByText("“First” asks nothing").waitFor();
+  await forgetBoard("Asking");
+});
+
+test("a panel of a dashboard is a graph, a table or a number, and Explore shows the graph of a number", async () => {
+  await load();
+  await write(`shelf value="<i>open" ${now() - 30}000000000`);
+  const panel = (title, rest) => ({ title, address: `#/explore?start=15m-ago&${rest}` });
+  await keep("saved", { name: "Kinds", panels: [panel("Graph", "m=max:load.one{host=*}"), panel("Table", "view=table&m=max:$step-max:load.two{host=*}"), panel("List", "i=SHOW+TAG+VALUES+FROM+%22load%22+WITH+KEY+%3D+host"), panel("State", "view=number&i=SELECT+value+FROM+shelf")] });
+  await go("#/dashboards?name=Kinds");
+  const card = (title) => page.locator("article.panel", { has: page.getByRole("heading", { name: title, exact: true }) });
+  await card("Table").getByRole("region", { name: "Table" }).locator("tbody tr").first().waitFor();
+  assert.equal(await card("Table").locator("canvas").count(), 0);
+  assert.match(await card("Table").locator("tbody tr").first().textContent(), /load\.two.*float1$/);
+  await card("List").getByRole("cell", { name: "b", exact: true }).waitFor();
+  assert.equal(await card("State").locator(".numbers b").textContent(), "<i>open");
+  await page.getByRole("button", { name: "Edit" }).click();
+  await page.getByLabel("What panel 1 is").selectOption("number");
+  await page.getByLabel("What panel 2 is").selectOption("graph");
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await card("Table").locator("canvas").waitFor();
+  await card("Graph").locator(".numbers li").first().waitFor();
+  assert.deepEqual(await card("Graph").locator(".numbers li").allTextContents(), ["1{host=a}", "101{host=b}"]);
+  assert.deepEqual((await stored("Kinds")).panels.slice(0, 2).map(({ address }) => new URLSearchParams(address.split("?")[1]).get("view")), ["number", null]);
+  await page.getByRole("link", { name: "Graph", exact: true }).click();
+  await drawn();
+  assert.equal(await page.getByRole("button", { name: "Graph", exact: true }).getAttribute("aria-pressed"), "true");
+  assert.match(page.url(), /view=number/);
+  // What Explore changes besides leaves it a number.
+  await page.getByRole("button", { name: "6h", exact: true }).click();
+  await page.waitForFunction(() => location.hash.includes("start=6h-ago") && location.hash.includes("view=number"));
+  await forgetBoard("Kinds");
+});
+
+test("a dashboard has a free range for all of its panels, in its address", async () => {
+  await load();
+  await keep("saved", { name: "Ranged", panels: [{ title: "Local", address: "#/explore?start=15m-ago&m=max:$step-max:load.two" }, { title: "Zoned", address: "#/explore?start=15m-ago&zone=Asia/Tokyo&m=max:$step-max:load.one" }] });
+  const asked = [];
+  page.on("request", (request) => { if (request.url().includes("/query")) asked.push(JSON.parse(request.postData())); });
+  await go("#/dashboards?name=Ranged");
+  await page.waitForFunction(() => document.querySelectorAll(".panel .key li").length === 2);
+  await page.getByLabel("From").fill("2026/03/01-08:00");
+  await page.getByLabel("To", { exact: true }).fill("2026/03/01-09:00");
+  asked.length = 0;
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => document.querySelectorAll(".panel > .note").length === 2);
+  assert.match(page.url(), /name=Ranged&start=2026%2F03%2F01-08%3A00&end=2026%2F03%2F01-09%3A00$/);
+  const hour = [Date.UTC(2026, 2, 1, 8), Date.UTC(2026, 2, 1, 9)];
+  assert.deepEqual(asked.map(({ start_ms, end_ms }) => [start_ms, end_ms]), [hour, hour], "one time for panels of all zones");
+  await page.reload();
+  assert.equal(await page.getByLabel("From").inputValue(), "2026/03/01-08:00");
+  await page.getByLabel("From").fill("<b>soon");
+  await page.getByRole("button", { name: "Show" }).click();
+  await page.getByText("The range makes no sense").waitFor();
+  assert.equal(await page.getByRole("alert").count(), 1);
+  await page.getByRole("link", { name: "6h", exact: true }).click();
+  await page.waitForFunction(() => document.querySelectorAll(".panel .key li").length === 2);
+  assert.equal(await page.getByLabel("From").inputValue(), "6h-ago");
+  // Dragging over a panel's graph leads to Explore.
+  const graph = await page.locator(".panel .u-over").first().boundingBox();
+  await page.mouse.move(graph.x + graph.width * 0.2, graph.y + 50);
+  await page.mouse.down();
+  await page.mouse.move(graph.x + graph.width * 0.8, graph.y + 60, { steps: 4 });
+  await page.mouse.up();
+  await page.waitForFunction(() => /^#\/explore\?start=\d{13}&end=\d{13}/.test(location.hash));
+  await go("#/dashboards?name=Ranged&range=1h");
+  await page.getByLabel("From").fill("");
+  await page.getByLabel("To", { exact: true }).fill("");
+  await page.getByRole("button", { name: "Show" }).click();
+  await page.waitForFunction(() => location.hash === "#/dashboards?name=Ranged");
+  await forgetBoard("Ranged");
+});
+
+test("a dashboard is saved as a file, and made from one; a file that is none says why", async () => {
+  const name = `Filed ${HOSTILE}`;
+  const panels = [{ title: "Ones <b>", address: "#/explore?start=15m-ago&view=number&m=max:load.one" }];
+  await keep("saved", { name, panels });
+  await go(`#/dashboards?${new URLSearchParams({ name })}`);
+  const downloading = page.waitForEvent("download");
+  await page.getByRole("button", { name: "Export" }).click();
+  const file = await downloading;
+  assert.match(file.suggestedFilename(), /^Filed_[^/<>"]+\.json$/);
+  const text = readFileSync(await file.path(), "utf8");
+  assert.deepEqual(JSON.parse(text), { foliot_dashboard: 1, name, panels });
+  await go("#/dashboards");
+  const choose = (content) => page.getByLabel("Dashboard to import").setInputFiles({ name: "board.json", mimeType: "application/json", buffer: Buffer.from(content) });
+  for (const [content, why] of [["{", "This file is no JSON"], ["{}", "is missing"], [text.replace("#/explore", "https://evil.example/"), "Panel 1 of the file, “Ones <b>”, has no “address”"]]) {
+    await choose(content);
+    await page.getByRole("alert").getByText(why).waitFor();
+  }
+  await choose(text);
+  await page.getByText("already; choose another name").waitFor();
+  const field = page.getByLabel("Name of the dashboard of the file");
+  assert.equal(await field.inputValue(), name);
+  await field.fill("Filed anew");
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "Filed anew", level: 1 }).waitFor();
+  assert.deepEqual((await stored("Filed anew")).panels, panels);
+  for (const one of [name, "Filed anew"]) await forgetBoard(one);
+  // Also where nothing is saved yet, and then at once.
+  await go("#/dashboards");
+  await page.reload();
+  await page.getByText("Nothing is saved yet").waitFor();
+  await choose(text);
+  await page.getByRole("heading", { name, level: 1 }).waitFor();
+  await forgetBoard(name);
+});
+
+test("who changes a dashboard that somebody else changed meanwhile opens the stored one, and keeps the draft", async () => {
+  await load();
+  const name = 'Two "tabs" \\ é';
+  const panel = (title) => ({ title, address: "#/explore?start=15m-ago&m=max:$step-max:load.two" });
+  await keep("saved", { name, panels: [panel("Begun")] });
+  const hash = `#/dashboards?${new URLSearchParams({ name })}`;
+  await go(hash);
+  await page.getByRole("button", { name: "Edit" }).click();
+  await page.getByLabel("Title of panel 1").fill("Mine");
+  await keep("saved", { name, panels: [panel("Theirs"), panel("Another")] });
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await page.getByRole("alert").getByText(`“${name}” was changed or deleted by somebody else`).waitFor();
+  await page.getByRole("button", { name: "Open the stored one" }).click();
+  await page.getByRole("heading", { name: "Theirs" }).waitFor();
+  await page.getByText("What you changed is not; Edit shows it.").waitFor();
+  assert.deepEqual(await page.locator(".panel h2").allTextContents(), ["Theirs", "Another"]);
+  assert.equal(await page.getByLabel("Title of panel 1").count(), 0);
+  await page.getByRole("button", { name: "Edit" }).click();
+  assert.equal(await page.getByLabel("Title of panel 1").inputValue(), "Mine");
+  await page.getByText("Meanwhile somebody changed the dashboard").waitFor();
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await page.getByRole("heading", { name: "Mine" }).waitFor();
+  assert.deepEqual((await stored(name)).panels.map(({ title }) => title), ["Mine"], "who has seen the stored one may replace it");
+  // What is cancelled is gone.
+  await page.getByRole("button", { name: "Edit" }).click();
+  await page.getByLabel("Title of panel 1").fill("Discarded");
+  await page.getByRole("button", { name: "Cancel" }).click();
+  await page.getByRole("button", { name: "Edit" }).click();
+  assert.equal(await page.getByLabel("Title of panel 1").inputValue(), "Mine");
+  // A dashboard that was deleted meanwhile is made again.
+  await page.getByLabel("Title of panel 1").fill("Again");
+  await forgetBoard(name);
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await page.getByRole("button", { name: "Open the stored one" }).click();
+  await page.getByText("There is no dashboard").waitFor();
+  await page.getByText("Meanwhile the dashboard was deleted").waitFor();
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await page.getByRole("heading", { name: "Again" }).waitFor();
+  await forgetBoard(name);
+  forgive("409");
+});
+
 test("hostile names are text on every page", async () => {
   const name = HOSTILE.replace(/[ =,]/g, "\\$&");
   // Half a minute ago: PromQL answers at multiples of the step.
@@ -691,9 +874,9 @@ function cut() {
 
 test("every page fits a phone, and has no serious fault that axe finds", async () => {
   await load();
-  await keep("saved", { name: "Axe", panels: [{ title: "Ones", address: "#/explore?start=15m-ago&m=avg:$step-avg:load.one" }] });
+  await keep("saved", { name: "Axe", panels: ["graph", "table", "number"].map((view) => ({ title: `Ones as ${view}`, address: `#/explore?start=15m-ago&view=${view}&m=avg:$step-avg:load.one{host=*}` })) });
   const axe = readFileSync(new URL("../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
-  const pages = ["#/home", "#/explore?start=15m-ago&m=avg:$step-avg:load.one{host=*}", "#/metrics?metric=load.one", "#/metrics", "#/dashboards", "#/dashboards?name=Axe", "#/monitoring", "#/monitoring?view=rules", "#/monitoring?view=alerts", "#/monitoring?view=relabelling", "#/import", "#/reports",
+  const pages = ["#/home", "#/explore?start=15m-ago&m=avg:$step-avg:load.one{host=*}", "#/metrics?metric=load.one", "#/metrics", "#/dashboards", "#/dashboards?name=Axe", "#/dashboards?name=Axe Edit", "#/monitoring", "#/monitoring?view=rules", "#/monitoring?view=alerts", "#/monitoring?view=relabelling", "#/import", "#/reports",
     ...["overview", "senders", "queries", "storage", "backups", "retention", "settings", "log"].map((view) => `#/operations?view=${view}`)];
   await context.close();
   const fits = async (hash) => {
@@ -707,7 +890,9 @@ test("every page fits a phone, and has no serious fault that axe finds", async (
     await open(options);
     for (const hash of pages) {
       await page.goto("about:blank");
-      await go(hash);
+      const [to, pressed] = hash.split(" ");
+      await go(to);
+      if (pressed) await page.getByRole("button", { name: pressed }).click();
       await page.locator("main .card").first().waitFor();
       await page.waitForLoadState("networkidle").catch(() => undefined);
       await fits(hash);

@@ -146,6 +146,8 @@ export interface Drawn {
   lines: Line[];
   unit: Unit;
   series: Series[];
+  /** The unit of one of them, also where they have no axis in common. */
+  unitIn: (series: Series) => Unit;
 }
 
 /** The letter that a question has in front of its row. */
@@ -168,7 +170,7 @@ export function drawn(outcomes: Outcome[], top: number, hasLetters = false): Dra
     seen.set(name, count);
     return { title: count > 1 ? `${name} (${count})` : name, times: series.times, values: numbers(series), ...(other && unitIn(series) === other ? { unit: other } : {}) };
   });
-  return { lines, unit, series: all };
+  return { lines, unit, series: all, unitIn };
 }
 
 /** What tells the unit of a series; many of them have one question and one name. */

@@ -15,8 +15,9 @@ import { Monitoring } from "./pages/monitoring";
 import { Operations } from "./pages/operations";
 import { DatabaseChoice } from "./parts/database";
 import { KeyHelp } from "./parts/keyhelp";
+import { Later } from "./parts/later";
 import { OpeningCard } from "./parts/opening";
-import { Empty, Failed, Loading } from "./parts/small";
+import { Empty } from "./parts/small";
 import { pause } from "./slices";
 import { type PageName, type Place, PAGES as NAMES, place } from "./state";
 import { spanText, timeText } from "./time";
@@ -131,22 +132,6 @@ function Nowhere() {
   return <Empty title={`There is no page “${name}”`}><p>Did you mean <a href={`#/${near}`}>{title}</a>?</p></Empty>;
 }
 
-type Files = typeof import("./pages/files");
-
-/** A page of files, which is fetched first. */
-function OfFiles({ which }: { which: keyof Files }) {
-  const [files, setFiles] = useState<Files | null>(null);
-  const [error, setError] = useState<Error | null>(null);
-  useEffect(() => {
-    import("./pages/files").then(setFiles, () => setError(new Error("This page could not be fetched. Load it again when the server answers.")));
-  }, []);
-  if (files) {
-    const It = files[which];
-    return <It />;
-  }
-  return error ? <Failed error={error} /> : <Loading what="Fetching the page…" />;
-}
-
 /** The page that the address names. */
 function Named({ at }: { at: Place }) {
   return (
@@ -157,9 +142,9 @@ function Named({ at }: { at: Place }) {
       {at.page === "metrics" && <Metrics params={at.params} />}
       {at.page === "dashboards" && <Dashboards params={at.params} />}
       {at.page === "monitoring" && <Monitoring params={at.params} />}
-      {at.page === "import" && <OfFiles which="Import" />}
+      {at.page === "import" && <Later which="Import" />}
       {at.page === "operations" && <Operations params={at.params} />}
-      {at.page === "reports" && <OfFiles which="Reports" />}
+      {at.page === "reports" && <Later which="Reports" />}
     </>
   );
 }

@@ -13,7 +13,8 @@ export interface Explored {
   step: string;
   /** Seconds between refreshes; 0 for none. */
   refresh: number;
-  view: "graph" | "heatmap" | "table" | "samples";
+  /** A number is a panel's; Explore shows its graph. */
+  view: "graph" | "heatmap" | "table" | "samples" | "number";
   database: string;
   isStacked: boolean;
   isLogarithmic: boolean;
@@ -78,7 +79,7 @@ export function read(params: URLSearchParams): Explored {
   explored.zone = zoneOf(params) ?? "local";
   explored.step = (params.get("step") ?? "").trim();
   explored.refresh = Math.max(0, Math.min(3600, Number(params.get("refresh") ?? params.get("autoreload")) || 0));
-  explored.view = (["heatmap", "table", "samples"] as const).find((view) => view === params.get("view")) ?? "graph";
+  explored.view = (["heatmap", "table", "samples", "number"] as const).find((view) => view === params.get("view")) ?? "graph";
   explored.top = Math.max(0, Math.min(1000, Math.floor(Number(params.get("top")) || 0)));
   explored.database = params.get("db") ?? "";
   explored.isStacked = params.has("stacked");
@@ -126,6 +127,6 @@ export const metricAddress = (metric: string) => here(`#/metrics?${new URLSearch
 export const labelAddress = (label: string, value = "") =>
   here(`#/metrics?${new URLSearchParams({ label, ...(value ? { value } : {}) })}`);
 
-/** The address of a dashboard, over a range if one is said. */
-export const dashboardAddress = (name: string, range = "") =>
-  here(`#/dashboards?${new URLSearchParams({ name, ...(range ? { range } : {}) })}`);
+/** The address of a dashboard, over a range if one is said: by its name, as "1h", or by its ends. */
+export const dashboardAddress = (name: string, over: { range: string } | Range | null = null) =>
+  here(`#/dashboards?${new URLSearchParams({ name, ...over })}`);

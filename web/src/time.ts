@@ -144,6 +144,9 @@ function meant(text: string, nowMs: number, zone: Zone): number | null {
   return dateMs(trimmed, zone);
 }
 
+/** Whether a text means another instant from one moment to the next, as "1h-ago" does, and a date does not. */
+export const moves = (text: string): boolean => instant(text, 0, "utc") !== instant(text, SECOND, "utc");
+
 const DATE = /^(\d{4})[-/](\d{1,2})[-/](\d{1,2})(?:[-T ](\d{1,2}):(\d{2})(?::(\d{2})(?:[.,](\d+))?)?)?\s*(Z|[+-]\d{2}(?::?\d{2})?)?$/i;
 
 /** A date as programs write it, of ISO 8601 or OpenTSDB; one that names no zone is read in this one. There is no 30 February. */

@@ -69,6 +69,8 @@ describe("lines of several units", () => {
   });
   it("have none in common where there are more, and one where there is one", () => {
     expect(drawn([outcome("mem.bytes", "cpu.percent", "some.seconds")], 0)).toMatchObject({ unit: "plain" });
+    const { series, unitIn } = drawn([outcome("mem.bytes", "cpu.percent", "some.seconds")], 0);
+    expect(series.map(unitIn)).toEqual(["bytes", "percent", "seconds"]);
     const { lines, unit } = drawn([outcome("a.percent"), outcome("b.percent")], 0);
     expect([unit, lines.map((line) => line.unit)]).toEqual(["percent", [undefined, undefined]]);
   });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type Explored, place, read, unexplored, write, zoneOf } from "../src/state";
+import { type Explored, dashboardAddress, place, read, unexplored, write, zoneOf } from "../src/state";
 
 describe("addresses", () => {
   it("lead to pages", () => {
@@ -30,6 +30,14 @@ describe("addresses", () => {
       ],
     };
     expect(read(place(write(explored)).params)).toEqual(explored);
+  });
+  it("keep what a panel is, also one that Explore does not show", () => {
+    for (const view of ["graph", "table", "samples", "number"] as const) expect(read(place(write({ ...unexplored(), view })).params).view, view).toBe(view);
+    expect(read(new URLSearchParams("view=pie")).view).toBe("graph");
+  });
+  it("of dashboards have a range by its name, or by its ends", () => {
+    expect([dashboardAddress("a b"), dashboardAddress("a", { range: "1h" }), dashboardAddress("a", { start: "2026-03-01 08:00", end: "now" })])
+      .toEqual(["#/dashboards?name=a+b", "#/dashboards?name=a&range=1h", "#/dashboards?name=a&start=2026-03-01+08%3A00&end=now"]);
   });
   it("name zones, and those that nobody knows are told", () => {
     const zone = (text: string) => zoneOf(new URLSearchParams(text));

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { CALENDAR, belowMillis, calendarSpan, dateMs, durationMs, durationText, instant, isZone, moved, nanoText, span, spanText, step, tickTexts, timeText, widened, zoneNamed, zones } from "../src/time";
+import { CALENDAR, belowMillis, calendarSpan, dateMs, durationMs, durationText, instant, isZone, moved, moves, nanoText, span, spanText, step, tickTexts, timeText, widened, zoneNamed, zones } from "../src/time";
 
 const NOW = Date.UTC(2026, 2, 1, 12, 0, 0);
 
@@ -26,6 +26,9 @@ describe("what a person asks for", () => {
     ["2026-03-01 08:15:30", Date.UTC(2026, 2, 1, 8, 15, 30)], ["2026-03-01T08:15:30.25Z", Date.UTC(2026, 2, 1, 8, 15, 30, 250)],
   ])("%s is an instant", (text, expected) => expect(instant(text, NOW, "utc")).toBe(expected));
 
+  it("moves with the clock, or does not", () => {
+    expect(["now", "", "1h-ago", "now-7d", "now+1h", "2026-03-01", "1700000000", "soon", "1x-ago"].filter(moves)).toEqual(["now", "", "1h-ago", "now-7d", "now+1h"]);
+  });
   it.each(["yesterday", "1x-ago", "-ago", "1h30-ago", "2026/03", "2026-02-30", "2026-03-01 25:00", "1h", "now-", "now-1", "now-x", "now1h", "9000y-ago", "99999999999999999999", "1e300"])("%s is none", (text) => expect(instant(text, NOW, "utc")).toBeNull());
 
   it("has a beginning before its end", () => {

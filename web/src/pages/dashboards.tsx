@@ -1,27 +1,18 @@
 // Dashboards: graphs that people keep together in the store, over one range; and saved questions.
 
-import { useState } from "preact/hooks";
-import { type Panel, type Saved, forgetSaved, keepSaved, saved } from "../api";
-import { askAll, drawn } from "../asking";
-import { database, here } from "../database";
+import { useRef, useState } from "preact/hooks";
+import { type Saved, forgetSaved, keepSaved, saved } from "../api";
+import { wantedOf } from "../asking";
+import { NAME_CHARS_MAX, boardText, fileName, fixed, hasDraft, mustBeFree, overOf, panelOf } from "../board";
+import { here } from "../database";
 import { useAsked } from "../hooks";
-import { BoardEdit, hasDraft, panelOf } from "../parts/boardedit";
-import { Chart, COLORS } from "../parts/chart";
-import { paramsOf, textsOf } from "../parts/saves";
-import { Empty, Failed, Loading } from "../parts/small";
+import { Later } from "../parts/later";
+import { PanelCard } from "../parts/panel";
+import { textsOf } from "../parts/saves";
+import { Empty, Failed, Loading, save } from "../parts/small";
 import { Suggest, named } from "../parts/suggest";
-import { figures } from "../series";
-import { dashboardAddress, read, write } from "../state";
-import { RANGES, timeText } from "../time";
-import { format } from "../units";
-
-/** Steps of a panel, which is narrower than Explore's graph. */
-const STEPS = 200;
-
-/** Lines that are named under a panel. */
-const NAMED = 6;
-
-const EVERY_MS = 10_000;
+import { dashboardAddress, unexplored } from "../state";
+import { RANGES, type Range, timeText } from "../time";
 
 export function Dashboards({ params }: { params: URLSearchParams }) {
   const asked = useAsked("saved", saved);
@@ -32,10 +23,25 @@ export function Dashboards({ params }: { params: URLSearchParams }) {
     <div class="dashboards">
       {asked.error && <Failed error={asked.error} again={asked.again} />}
       {(!asked.answer || (name && !board)) && asked.isLoading && <Loading what="Looking for dashboards…" />}
-      {asked.answer && name && !board && !asked.isLoading && <Empty title={`There is no dashboard “${name}”`}><p>It may be deleted. <a href="#/dashboards">All dashboards</a></p></Empty>}
+      {asked.answer && name && !board && !asked.isLoading && <Gone name={name} taken={all.map((one) => one.name)} onChange={asked.again} />}
       {asked.answer && name && board && <Board key={name} board={board} taken={all.map((one) => one.name)} params={params} onChange={asked.again} />}
       {asked.answer && !name && <All all={all} onChange={asked.again} />}
     </div>
+  );
+}
+
+/** What is not there, or not any more: who was about to change it has that still. */
+function Gone({ name, taken, onChange }: { name: string; taken: string[]; onChange: () => void }) {
+  const nothing: Saved = { name, kind: "dashboard", panels: [], by: "", changed_ms: 0 };
+  const done = (to: string | null) => {
+    if (to !== null && to !== name) location.hash = to ? dashboardAddress(to) : "#/dashboards";
+    onChange();
+  };
+  return (
+    <>
+      <Empty title={`There is no dashboard “${name}”`}><p>It may be deleted. <a href="#/dashboards">All dashboards</a></p></Empty>
+      {hasDraft(name) && <Later which="BoardEdit" board={nothing} taken={taken} onDone={done} onStored={onChange} />}
+    </>
   );
 }
 
@@ -48,7 +54,7 @@ function All({ all, onChange }: { all: Saved[]; onChange: () => void }) {
       <section class="card">
         <Empty title="Nothing is saved yet">
           <p>What is saved is kept in the store, for everybody who may read this database. Begin here with a metric, or ask something in <a href="#/explore">Explore</a> and choose Saved.</p>
-          <NewBoard taken={taken} queries={[]} onDone={onChange} />
+          <div class="bar"><NewBoard taken={taken} queries={[]} onDone={onChange} /><FromFile taken={taken} onDone={onChange} /></div>
         </Empty>
       </section>
     );
@@ -56,7 +62,7 @@ function All({ all, onChange }: { all: Saved[]; onChange: () => void }) {
   return (
     <div class="halves">
       <section class="card">
-        <div class="head"><h2>Dashboards</h2><NewBoard taken={taken} queries={queries} onDone={onChange} /></div>
+        <div class="head boards-head"><h2>Dashboards</h2><NewBoard taken={taken} queries={queries} onDone={onChange} /><FromFile taken={taken} onDone={onChange} /></div>
         {!boards.length && <p class="note">None yet.</p>}
         <ul class="list">{boards.map((one) => <Entry key={one.name} one={one} href={dashboardAddress(one.name)} detail={`${one.panels?.length} ${one.panels?.length === 1 ? "panel" : "panels"}: ${(one.panels ?? []).map(({ title }) => title).join(", ")}`} onChange={onChange} />)}</ul>
       </section>
@@ -80,7 +86,7 @@ function NewBoard({ taken, queries, onDone }: { taken: string[]; queries: Saved[
     const title = name.trim();
     const saved = queries.find((one) => one.name === query);
     try {
-      if (taken.includes(title)) throw new Error(`There is a “${title}” already; choose another name.`);
+      mustBeFree(title, taken);
       if (!saved && !metric) throw new Error("What is its first panel to show? Choose a metric.");
       await keepSaved({ name: title, panels: [saved ? { title: saved.name, address: saved.address ?? "" } : panelOf(metric)], was_changed_ms: 0 });
       location.hash = dashboardAddress(title);
@@ -92,7 +98,7 @@ function NewBoard({ taken, queries, onDone }: { taken: string[]; queries: Saved[
   if (!isOpen) return <button type="button" class={taken.length ? "" : "main"} onClick={() => setIsOpen(true)}>New dashboard</button>;
   return (
     <form class="bar new-board" onSubmit={(event) => { event.preventDefault(); make(); }}>
-      <input type="text" aria-label="Name of the new dashboard" placeholder="Name" required maxLength={100} value={name} ref={focusOnce} onInput={(event) => setName(event.currentTarget.value)} />
+      <input type="text" aria-label="Name of the new dashboard" placeholder="Name" required maxLength={NAME_CHARS_MAX} value={name} ref={focusOnce} onInput={(event) => setName(event.currentTarget.value)} />
       {queries.length > 0 && (
         <select aria-label="First panel" value={query} onChange={(event) => setQuery(event.currentTarget.value)}>
           <option value="">with a metric</option>
@@ -104,6 +110,24 @@ function NewBoard({ taken, queries, onDone }: { taken: string[]; queries: Saved[
       <button type="button" class="plain" onClick={() => setIsOpen(false)}>Cancel</button>
       {error && <Failed error={error} />}
     </form>
+  );
+}
+
+/** Makes a dashboard of a file that Export wrote. */
+function FromFile({ taken, onDone }: { taken: string[]; onDone: () => void }) {
+  const [file, setFile] = useState<File | null>(null);
+  const field = useRef<HTMLInputElement>(null);
+  // The same file may be chosen again once it was mended.
+  const choose = (input: HTMLInputElement) => {
+    setFile(input.files?.[0] ?? null);
+    input.value = "";
+  };
+  return (
+    <>
+      <input ref={field} type="file" accept=".json" class="unseen" aria-label="Dashboard to import" tabIndex={-1} onChange={(event) => choose(event.currentTarget)} />
+      <button type="button" onClick={() => field.current?.click()}>Import</button>
+      {file && <Later which="BoardImport" file={file} taken={taken} onDone={onDone} onCancel={() => setFile(null)} />}
+    </>
   );
 }
 
@@ -130,8 +154,9 @@ function Entry({ one, href, detail, onChange }: { one: Saved; href: string; deta
 }
 
 function Board({ board, taken, params, onChange }: { board: Saved; taken: string[]; params: URLSearchParams; onChange: () => void }) {
-  const range = RANGES.find((name) => name === params.get("range")) ?? "";
-  const [isEdited, setIsEdited] = useState(() => hasDraft(board));
+  const over = overOf(params);
+  const range = params.has("start") || params.has("end") ? "" : params.get("range") ?? "";
+  const [isEdited, setIsEdited] = useState(() => hasDraft(board.name));
   const panels = board.panels ?? [];
   const done = (name: string | null) => {
     setIsEdited(false);
@@ -139,67 +164,56 @@ function Board({ board, taken, params, onChange }: { board: Saved; taken: string
     if (name !== board.name) location.hash = name ? dashboardAddress(name) : "#/dashboards";
     onChange();
   };
-  const address = (name: string) => dashboardAddress(board.name, name);
+  const address = (name: string) => dashboardAddress(board.name, name ? { range: name } : null);
+  const fault = over && faultOf(over);
   return (
     <>
       <div class="head board-head">
         <h1>{board.name}</h1>
         <span class="bar">
           <nav class="segments" aria-label="Range">
-            <a href={address("")} aria-current={range === "" ? "true" : undefined}>own</a>
+            <a href={address("")} aria-current={over ? undefined : "true"}>own</a>
             {RANGES.map((name) => <a key={name} href={address(name)} aria-current={name === range ? "true" : undefined}>{name}</a>)}
           </nav>
+          <Over key={JSON.stringify(over)} over={over} onChange={(next) => { location.hash = dashboardAddress(board.name, next); }} />
+          <button type="button" class="plain" title="Saves it as a file, for Import" onClick={() => save(fileName(board.name), "application/json", [boardText(board)])}>Export</button>
           <button type="button" aria-pressed={isEdited} onClick={() => setIsEdited(!isEdited)}>Edit</button>
         </span>
       </div>
-      {isEdited && <BoardEdit key={board.changed_ms} board={board} taken={taken} onDone={done} />}
-      <div class="panels">
-        {panels.map((panel) => <PanelCard key={`${panel.title}\0${panel.address}`} panel={panel} range={range} />)}
-      </div>
+      {isEdited && <Later key={board.changed_ms} which="BoardEdit" board={board} taken={taken} onDone={done} onStored={() => { setIsEdited(false); onChange(); }} />}
+      {!isEdited && hasDraft(board.name) && <p class="note" role="status">This is what is stored. What you changed is not; Edit shows it.</p>}
+      {fault && <Failed error={fault} />}
+      {!fault && (
+        <div class="panels">
+          {panels.map((panel) => <PanelCard key={`${panel.title}\0${panel.address}`} panel={panel} over={over && fixed(over)} />)}
+        </div>
+      )}
     </>
   );
 }
 
-interface PanelProps {
-  panel: Panel;
-  range: string;
+/** Why a range makes no sense, if it does not. */
+function faultOf(range: Range): Error | null {
+  try {
+    wantedOf({ ...unexplored(), range });
+    return null;
+  } catch (error) {
+    return error as Error;
+  }
 }
 
-function PanelCard({ panel, range }: PanelProps) {
-  const saved = read(paramsOf(panel.address));
-  // A panel that names no database is about that of its dashboard.
-  const own = { ...saved, database: saved.database || database() };
-  const explored = range ? { ...own, range: { start: `${range}-ago`, end: "now" } } : own;
-  const isMoving = explored.range.end === "now";
-  const asked = useAsked(`${panel.address} ${range}`, (signal) => askAll({ ...explored, view: "graph" }, signal, STEPS), isMoving ? EVERY_MS : 0);
-  const outcomes = asked.answer?.outcomes ?? [];
-  const { lines, unit } = drawn(outcomes, explored.top);
-  // A name that all lines have in common is the panel's title.
-  const names = lines.map(({ title }) => (/ (\{.*\})$/.exec(title)?.[1] ?? title));
-  const common = new Set(lines.map(({ title }) => title.split(" {")[0])).size === 1 && lines.length > 1;
-  const failed = outcomes.find(({ error }) => error)?.error ?? asked.error;
+/** The range of all panels by its ends; each has its own again where nothing stands there. */
+function Over({ over, onChange }: { over: Range | null; onChange: (over: Range | null) => void }) {
+  const shown = (text = "") => (/^\d{11,}$/.test(text) ? timeText(Number(text), "local") : text);
+  const [start, setStart] = useState(shown(over?.start));
+  const [end, setEnd] = useState(shown(over?.end));
+  const [from, to] = [start.trim(), end.trim()];
   return (
-    <article class="card panel">
-      <div class="head">
-        <h2><a href={write(explored)}>{panel.title}</a></h2>
-        <span class="note nowrap">{range ? "" : [explored.range.start, explored.range.end].filter((text) => text !== "now").map((text) => (/^\d{11,}$/.test(text) ? timeText(Number(text), "local").slice(5, 16) : text)).join(" – ")}</span>
-      </div>
-      {failed && <Failed error={failed} again={asked.again} />}
-      {!asked.answer && asked.isLoading && <Loading what="Asking…" />}
-      {asked.answer && !failed && !lines.length && <p class="note">No samples in this range.</p>}
-      {asked.answer && lines.length > 0 && (
-        <>
-          <Chart
-            lines={lines} span={asked.answer.span} unit={unit} zone={explored.zone} height={200} isStacked={explored.isStacked}
-            isLogarithmic={explored.isLogarithmic} label={panel.title}
-            onRange={({ start, end }) => { location.hash = write({ ...explored, range: { start: String(start), end: String(end) } }); }}
-          />
-          <ul class="key">
-            {lines.slice(0, NAMED).map((line, index) => <li key={line.title} class={`c${index % COLORS}`}>{common ? names[index] : line.title} <b>{format(figures(line.values).last, line.unit ?? unit)}</b></li>)}
-            {lines.length > NAMED && <li class="more">{lines.length - NAMED} more</li>}
-          </ul>
-        </>
-      )}
-    </article>
+    <form class="between" onSubmit={(event) => { event.preventDefault(); onChange(from || to ? { start: from || "1h-ago", end: to || "now" } : null); }}>
+      <input type="text" class="short" aria-label="From" placeholder="from" value={start} onInput={(event) => setStart(event.currentTarget.value)} />
+      <span aria-hidden="true">–</span>
+      <input type="text" class="short" aria-label="To" placeholder="to" value={end} onInput={(event) => setEnd(event.currentTarget.value)} />
+      <button type="submit">Show</button>
+    </form>
   );
 }

@@ -186,7 +186,7 @@ function Result({ found, explored, set, onRun }: ResultProps) {
   // What computes is asked as it stands: that is not what is stored.
   const computed = answered.filter(({ question }) => !asksStored(question)).length;
   const asStored = !computed ? "as they are stored" : computed === answered.length ? "as they are computed; a metric alone shows what is stored" : `those of ${computed} as they are computed, the others as they are stored`;
-  const isGraph = all.length > 0 && !isMap && (explored.view === "graph" || explored.view === "heatmap");
+  const isGraph = all.length > 0 && !isMap && ["graph", "number", "heatmap"].includes(explored.view);
   const isListing = tables.length > 0 && !all.length;
   const toggle = (name: string, isAlone: boolean) => setHidden((before) => {
     if (isAlone) {
@@ -204,7 +204,7 @@ function Result({ found, explored, set, onRun }: ResultProps) {
           {tables.length > 0 && `${tables.length} ${tables.length === 1 ? "table" : "tables"}, `}
           {!isListing && `${all.length < count ? `The ${all.length} greatest of ${count} series by their means` : `${count} series`}, ${format(samples)} samples from ${format(read)} read, `}
           in {Math.round(found.tookMs)} ms{!isListing && `; ${explored.view === "samples" ? asStored : `steps of ${durationText(found.stepMs)}`}`}
-          {explored.view === "graph" && all.length > LINES_MAX && `; the first ${LINES_MAX} are drawn`}
+          {isGraph && all.length > LINES_MAX && `; the first ${LINES_MAX} are drawn`}
         </p>
         {!isListing && <ViewBar explored={explored} set={set} hasBuckets={hasBuckets} />}
       </div>

@@ -1,13 +1,15 @@
-// A dashboard that is edited: its name, and its panels with their titles, ranges and order. Nothing
-// is stored before somebody says so; what is not yet stored is found again here as long as the page is open.
+// A dashboard that is edited: its name, and its panels with their titles, ranges, looks, questions
+// and order. Nothing is stored before somebody says so; what is not yet stored is found again here
+// as long as the page is open.
 
-import { useLayoutEffect, useState } from "preact/hooks";
-import { type Panel, type Saved, forgetSaved, keepSaved } from "../api";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { type Panel, Refusal, type Saved, check, forgetSaved, keepSaved } from "../api";
+import { type Draft, NAME_CHARS_MAX, changed, draftKey, drafts, exploredOf, mustBeFree, panelOf, reworded, settled } from "../board";
 import { database } from "../database";
-import { isCounterName } from "../series";
-import { exploring, read, write } from "../state";
-import { instant } from "../time";
-import { paramsOf, textsOf } from "./saves";
+import { type Language, bodyOf } from "../question";
+import { pooled } from "../slices";
+import type { Explored } from "../state";
+import { instant, timeText } from "../time";
 import { Failed } from "./small";
 import { Suggest, named } from "./suggest";
 
@@ -17,45 +19,62 @@ interface Props {
   taken: string[];
   /** The name it has now, "" where it is gone; nothing where it stays as it was. */
   onDone: (name: string | null) => void;
+  /** Shows what is stored, where somebody else has changed it. */
+  onStored: () => void;
 }
 
-/** Letters that the server takes for a title. */
-const TITLE_CHARS_MAX = 100;
+const LANGUAGES: Record<Language, string> = { opentsdb: "OpenTSDB", influxql: "InfluxQL", promql: "PromQL" };
 
-const rangeOf = ({ address }: Panel) => read(paramsOf(address)).range;
+const LOOKS: Explored["view"][] = ["graph", "table", "number"];
 
-/** The panel over another range. */
-function ranged(panel: Panel, start: string, end: string): Panel {
-  return { ...panel, address: write({ ...read(paramsOf(panel.address)), range: { start, end } }) };
-}
+/** Texts that are looked at at a time, and how long that may take. */
+const CHECKED_AT_ONCE = 6;
+const CHECK_MS = 10_000;
 
-/** A panel that shows a metric. */
-export const panelOf = (metric: string): Panel => ({ title: metric.slice(0, TITLE_CHARS_MAX), address: exploring(metric, isCounterName(metric)) });
+/** Any range does to look at a text. */
+const [HOUR_MS, MINUTE_MS] = [3_600_000, 60_000];
 
 const isTime = (text: string) => instant(text, Date.now(), "local") !== null;
 
-interface Draft {
-  name: string;
-  panels: (Panel & { key: number })[];
+/** Whether somebody else has changed what is stored. */
+const isConflict = (error: Error) => error instanceof Refusal && error.status === 409;
+
+/** A text that is wrong: of which panel, and which of its questions. */
+interface Wrong {
+  key: number;
+  which: number;
+  text: string;
+  error: Error;
 }
 
-const drafts = new Map<string, Draft>();
+/** The first text that is wrong, among those that are not stored already. */
+async function wrongIn(panels: Draft["panels"], stored: Panel[]): Promise<Wrong | null> {
+  const about = (address: string) => exploredOf(address).questions.map(({ language, text }) => JSON.stringify([language, text]));
+  const known = new Set(stored.flatMap(({ address }) => about(address)));
+  const texts = panels.flatMap(({ key, title, address }) => {
+    const { questions, database: own } = exploredOf(address);
+    const said = about(address);
+    return questions.map((question, which) => ({ key, title, which, question, own, isNew: question.text.trim() !== "" && !known.has(said[which]!) }));
+  });
+  const signal = AbortSignal.timeout(CHECK_MS);
+  const found = await pooled(texts.filter(({ isNew }) => isNew), CHECKED_AT_ONCE, async ({ key, title, which, question, own }): Promise<Wrong | null> => {
+    const now = Date.now();
+    const { wrong } = await check(own || database(), bodyOf(question, { start: now - HOUR_MS, end: now }, MINUTE_MS), signal);
+    return wrong ? { key, which, text: question.text, error: new Refusal(400, `“${title}”: ${wrong.message}`, wrong.position ?? null) } : null;
+  });
+  return found.find((one) => one !== null) ?? null;
+}
 
-/** A draft is of a dashboard as it was: who finds it changed begins anew. */
-const draftKey = (board: Saved) => JSON.stringify([database(), board.name, board.changed_ms]);
-
-/** Whether somebody was about to change a dashboard. */
-export const hasDraft = (board: Saved) => drafts.has(draftKey(board));
-
-export function BoardEdit({ board, taken, onDone: close }: Props) {
-  const key = draftKey(board);
+export function BoardEdit({ board, taken, onDone: close, onStored }: Props) {
+  const key = draftKey(board.name);
   const [draft] = useState(() => drafts.get(key));
   const [name, setName] = useState(draft?.name ?? board.name);
   const [panels, setPanels] = useState<Draft["panels"]>(() => draft?.panels ?? (board.panels ?? []).map((panel, at) => ({ ...panel, key: at })));
+  const isOfAnother = draft !== undefined && draft.of_ms !== board.changed_ms;
   // At once: whoever leaves the page in the same moment finds the last change, too.
   useLayoutEffect(() => {
     const bare = panels.map(({ title, address }) => ({ title, address }));
-    if (name !== board.name || JSON.stringify(bare) !== JSON.stringify((board.panels ?? []).map(({ title, address }) => ({ title, address })))) drafts.set(key, { name, panels });
+    if (name !== board.name || JSON.stringify(bare) !== JSON.stringify((board.panels ?? []).map(({ title, address }) => ({ title, address })))) drafts.set(key, { of_ms: draft?.of_ms ?? board.changed_ms, name, panels });
     else drafts.delete(key);
   }, [name, panels]);
   const onDone = (to: string | null) => {
@@ -64,6 +83,10 @@ export function BoardEdit({ board, taken, onDone: close }: Props) {
   };
   const [metric, setMetric] = useState("");
   const [error, setError] = useState<Error | null>(null);
+  const [wrong, setWrong] = useState<Wrong | null>(null);
+  const [isKeeping, setIsKeeping] = useState(false);
+  const form = useRef<HTMLFormElement>(null);
+  useEffect(() => { if (wrong) form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus(); }, [wrong]);
   const change = (of: number, next: Panel) => setPanels((all) => all.map((one) => (one.key === of ? { ...next, key: of } : one)));
   const move = (at: number, by: number) => setPanels((all) => {
     const next = [...all];
@@ -77,54 +100,61 @@ export function BoardEdit({ board, taken, onDone: close }: Props) {
   };
   const keep = async () => {
     const title = name.trim();
-    const bare = panels.map(({ title, address }) => ({ title: title.trim(), address }));
-    try {
-      if (title !== board.name && taken.includes(title)) throw new Error(`There is a “${title}” already; choose another name.`);
-      const odd = bare.find((panel) => [rangeOf(panel).start, rangeOf(panel).end].some((text) => !isTime(text)));
-      if (odd) throw new Error(`The range of “${odd.title}” is no time: write 1h-ago, now-7d, now, or 2026/03/01-08:00.`);
-      if (!bare.length) {
-        await forgetSaved(board);
-        onDone("");
-        return;
-      }
-      await keepSaved({ name: title, panels: bare, was_changed_ms: title === board.name ? board.changed_ms : 0 });
-      // Only once the new one is there does the old one go, unless somebody has changed it.
-      if (title !== board.name) await forgetSaved(board);
-      onDone(title);
-    } catch (failed) {
-      setError(failed as Error);
+    const bare = panels.map(settled);
+    if (title !== board.name) mustBeFree(title, taken);
+    for (const { title: panel, address } of bare) {
+      const { range: { start, end }, questions } = exploredOf(address);
+      if (!isTime(start) || !isTime(end)) throw new Error(`The range of “${panel}” is no time: write 1h-ago, now-7d, now, or 2026/03/01-08:00.`);
+      if (!questions.length) throw new Error(`“${panel}” asks nothing: write a question, or take the panel off.`);
     }
+    if (!bare.length) {
+      if (board.changed_ms) await forgetSaved(board);
+      return onDone("");
+    }
+    const found = await wrongIn(panels, board.panels ?? []);
+    if (found) return setWrong(found);
+    await keepSaved({ name: title, panels: bare, was_changed_ms: title === board.name ? board.changed_ms : 0 });
+    // Only once the new one is there does the old one go, unless somebody has changed it.
+    if (title !== board.name && board.changed_ms) {
+      await forgetSaved(board).catch((refused: Error) => {
+        if (!isConflict(refused)) throw refused;
+        throw new Refusal(409, `This is stored as “${title}”. “${board.name}” stays beside it, since somebody has changed it meanwhile.`, null);
+      });
+    }
+    return onDone(title);
+  };
+  const submit = () => {
+    if (isKeeping) return;
+    setError(null);
+    setWrong(null);
+    setIsKeeping(true);
+    keep().catch(setError).finally(() => setIsKeeping(false));
   };
   return (
-    <form class="card" onSubmit={(event) => { event.preventDefault(); keep(); }}>
+    <form class="card" ref={form} onSubmit={(event) => { event.preventDefault(); submit(); }}>
       <div class="head board-head">
-        <label class="bar">Name <input type="text" aria-label="Name of the dashboard" required maxLength={100} value={name} onInput={(event) => setName(event.currentTarget.value)} /></label>
-        <span class="bar"><button type="button" onClick={() => onDone(null)}>Cancel</button><button type="submit" class="main">Save</button></span>
+        <label class="bar">Name <input type="text" aria-label="Name of the dashboard" required maxLength={NAME_CHARS_MAX} value={name} onInput={(event) => setName(event.currentTarget.value)} /></label>
+        <span class="bar"><button type="button" onClick={() => onDone(null)}>Cancel</button><button type="submit" class="main" aria-busy={isKeeping}>Save</button></span>
       </div>
-      {draft && <p class="note" role="status">This is as you left it. It is not stored yet; Cancel takes back what was changed.</p>}
+      {draft && !isOfAnother && <p class="note" role="status">This is as you left it. It is not stored yet; Cancel takes back what was changed.</p>}
+      {isOfAnother && (
+        <p class="caution" role="status">
+          This is as you left it, and not stored yet. {board.changed_ms ? `Meanwhile ${board.by || "somebody"} changed the dashboard, at ${timeText(board.changed_ms, "local").slice(0, 19)}: Save puts this in its place, Cancel takes it back.` : "Meanwhile the dashboard was deleted: Save makes it again, Cancel takes this back."}
+        </p>
+      )}
       {error && <Failed error={error} />}
+      {error && isConflict(error) && (
+        <p class="bar"><button type="button" onClick={onStored}>Open the stored one</button><span class="note">What you changed stays here, under Edit, until you cancel it.</span></p>
+      )}
       {!panels.length && <p class="note">No panels are left: to save it so is to delete the dashboard.</p>}
       <ol class="board-edit">
-        {panels.map((panel, at) => {
-          const { start, end } = rangeOf(panel);
-          const said = `panel ${at + 1}`;
-          return (
-            <li key={panel.key}>
-              <input type="text" aria-label={`Title of ${said}`} required value={panel.title} onInput={(event) => change(panel.key, { ...panel, title: event.currentTarget.value })} />
-              <span class="between">
-                <input type="text" class="short" aria-label={`Begin of ${said}`} value={start} onChange={(event) => change(panel.key, ranged(panel, event.currentTarget.value, end))} />
-                <span aria-hidden="true">–</span>
-                <input type="text" class="short" aria-label={`End of ${said}`} value={end} onChange={(event) => change(panel.key, ranged(panel, start, event.currentTarget.value))} />
-              </span>
-              <span class="nowrap">
-                <button type="button" class="plain" disabled={at === 0} aria-label={`Move ${said} up`} onClick={() => move(at, -1)}>↑</button>
-                <button type="button" class="plain" disabled={at === panels.length - 1} aria-label={`Move ${said} down`} onClick={() => move(at, 1)}>↓</button>
-                <button type="button" class="plain" aria-label={`Take ${said} off`} onClick={() => setPanels((all) => all.filter((one) => one.key !== panel.key))}>×</button>
-              </span>
-              <span class="note code">{textsOf(panel.address)}</span>
-            </li>
-          );
-        })}
+        {panels.map((panel, at) => (
+          <PanelEdit
+            key={panel.key} panel={panel} said={`panel ${at + 1}`} wrong={wrong?.key === panel.key ? wrong : null}
+            isFirst={at === 0} isLast={at === panels.length - 1} onMove={(by) => move(at, by)}
+            onChange={(next) => { setWrong(null); change(panel.key, next); }} onRemove={() => setPanels((all) => all.filter((one) => one.key !== panel.key))}
+          />
+        ))}
       </ol>
       <div class="bar">
         <Suggest className="metric" label="Metric of another panel" placeholder="A metric, by any part of its name" value={metric} suggest={named("metrics", {})} onChange={setMetric} />
@@ -132,5 +162,57 @@ export function BoardEdit({ board, taken, onDone: close }: Props) {
         <span class="note">Others come from Explore: Saved, on {board.name}.</span>
       </div>
     </form>
+  );
+}
+
+interface PanelProps {
+  panel: Panel;
+  /** What it is called where it stands. */
+  said: string;
+  wrong: Wrong | null;
+  isFirst: boolean;
+  isLast: boolean;
+  onMove: (by: number) => void;
+  onChange: (panel: Panel) => void;
+  onRemove: () => void;
+}
+
+function PanelEdit({ panel, said, wrong, isFirst, isLast, onMove, onChange, onRemove }: PanelProps) {
+  const { range: { start, end }, view, questions } = exploredOf(panel.address);
+  return (
+    <li>
+      <input type="text" aria-label={`Title of ${said}`} required maxLength={NAME_CHARS_MAX} value={panel.title} onInput={(event) => onChange({ ...panel, title: event.currentTarget.value })} />
+      <span class="between">
+        <input type="text" class="short" aria-label={`Begin of ${said}`} value={start} onChange={(event) => onChange(changed(panel, { range: { start: event.currentTarget.value, end } }))} />
+        <span aria-hidden="true">–</span>
+        <input type="text" class="short" aria-label={`End of ${said}`} value={end} onChange={(event) => onChange(changed(panel, { range: { start, end: event.currentTarget.value } }))} />
+      </span>
+      <label class="nowrap">as <select aria-label={`What ${said} is`} value={view} onChange={(event) => onChange(changed(panel, { view: event.currentTarget.value as Explored["view"] }))}>
+        {[...new Set([...LOOKS, view])].map((one) => <option key={one} value={one}>{one}</option>)}
+      </select></label>
+      <span class="nowrap">
+        <button type="button" class="plain" disabled={isFirst} aria-label={`Move ${said} up`} onClick={() => onMove(-1)}>↑</button>
+        <button type="button" class="plain" disabled={isLast} aria-label={`Move ${said} down`} onClick={() => onMove(1)}>↓</button>
+        <button type="button" class="plain" aria-label={`Take ${said} off`} onClick={onRemove}>×</button>
+      </span>
+      {questions.map(({ language, text }, which) => {
+        const isWrong = wrong?.which === which;
+        return (
+          <div key={which} class="asks">
+            <span class="note">{LANGUAGES[language]}</span>
+            <textarea
+              class="code" aria-label={`Question ${which + 1} of ${said}, in ${LANGUAGES[language]}`} aria-invalid={isWrong} rows={Math.min(8, Math.max(1, text.split("\n").length, Math.ceil(text.length / 90)))} spellcheck={false}
+              value={text} onInput={(event) => onChange(reworded(panel, which, event.currentTarget.value))}
+              onKeyDown={(event) => {
+                if (event.key !== "Enter" || event.shiftKey) return;
+                event.preventDefault();
+                event.currentTarget.form?.requestSubmit();
+              }}
+            />
+            {isWrong && <Failed error={wrong.error} text={wrong.text} />}
+          </div>
+        );
+      })}
+    </li>
   );
 }

@@ -12,14 +12,14 @@ const ROWS_MAX = 1000;
 /** Those that fill what is seen of the table. */
 const ROWS_FIRST = 50;
 
-export function Samples({ all, zone }: { all: Series[]; zone: Zone }) {
+export function Samples({ all, zone, label = "Samples" }: { all: Series[]; zone: Zone; label?: string }) {
   const rows = useMemo(() => newest(all, ROWS_MAX), [all]);
   const shared = useMemo(() => sharedLabels(all), [all]);
   const isFull = rows.length === ROWS_MAX;
   const [listed, onScroll] = useGrowing(ROWS_FIRST, rows.length);
   const isTold = all.some(({ made_by }) => made_by);
   return (
-    <div class="scroll tall" tabIndex={0} role="region" aria-label="Samples" onScroll={onScroll}>
+    <div class="scroll tall samples" tabIndex={0} role="region" aria-label={label} onScroll={onScroll}>
       <table>
         <thead><tr><th scope="col">Time</th><th scope="col">Series</th><th scope="col">Kind</th><th scope="col" class="number">Value</th>{isTold && <th scope="col">Series made by</th>}</tr></thead>
         <tbody>

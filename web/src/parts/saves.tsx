@@ -4,15 +4,13 @@ import { useState } from "preact/hooks";
 import { type Saved, keepSaved, saved } from "../api";
 import { useAsked } from "../hooks";
 import { here } from "../database";
-import { dashboardAddress, read } from "../state";
+import { exploredOf } from "../board";
+import { dashboardAddress } from "../state";
 import { Menu } from "./menu";
 import { Failed } from "./small";
 
-/** The part of an address behind "?". */
-export const paramsOf = (address: string) => new URLSearchParams(address.replace(/^#\/explore\?/, ""));
-
 /** What an address asks, in a line. */
-export const textsOf = (address: string) => read(paramsOf(address)).questions.map(({ text }) => text).join(" · ");
+export const textsOf = (address: string) => exploredOf(address).questions.map(({ text }) => text).join(" · ");
 
 export function SaveMenu({ address, isAsked }: { address: string; isAsked: boolean }) {
   return <Menu title="Saved">{(close) => <Saves address={address} isAsked={isAsked} close={close} />}</Menu>;

@@ -114,7 +114,7 @@ export function ViewBar({ explored, set, hasBuckets }: Pick<Props, "explored" | 
     <div class="view">
       <div class="segments" role="group" aria-label="View">
         {VIEWS.filter(([view]) => hasBuckets || view !== "heatmap").map(([view, title, hint]) => (
-          <button key={view} type="button" title={hint} aria-pressed={explored.view === view} onClick={() => set({ view })}>{title}</button>
+          <button key={view} type="button" title={hint} aria-pressed={view === (explored.view === "number" ? "graph" : explored.view)} onClick={() => set({ view })}>{title}</button>
         ))}
       </div>
       <select aria-label="Lines" title="Lines that are shown, by their means" value={String(explored.top)} onChange={(event) => set({ top: Number(event.currentTarget.value) })}>

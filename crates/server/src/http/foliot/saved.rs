@@ -113,7 +113,7 @@ async fn take(shared: &Shared, store: &Store, call: &Call) -> Result<Reply, Repl
     let written = {
         let _alone = shared.facts.lock();
         if store.engine().catalog_get(KIND, &key).is_none() {
-            let text = format!("nothing is saved as {name:?}; it may be deleted already");
+            let text = format!("nothing is saved as “{name}”; it may be deleted already");
             return Err(refuse(StatusCode::NOT_FOUND, &text));
         }
         unchanged(store, &key, name, was_changed)?;
@@ -137,13 +137,13 @@ fn unchanged(store: &Store, key: &str, name: &str, was_changed: Option<i64>) -> 
     match (was_changed, changed) {
         (0, None) => Ok(()),
         (0, Some(_)) => {
-            let text = format!("{name:?} is there already; nothing is saved. Choose another name");
+            let text = format!("“{name}” is there already; nothing is saved. Choose another name");
             Err(refuse(StatusCode::CONFLICT, &text))
         }
         (was, now) if now == Some(was) => Ok(()),
         _ => {
             let text = format!(
-                "{name:?} was changed or deleted by somebody else since it was looked at; nothing \
+                "“{name}” was changed or deleted by somebody else since it was looked at; nothing \
                  is changed. Open it again, and make the change there"
             );
             Err(refuse(StatusCode::CONFLICT, &text))

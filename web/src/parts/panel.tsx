@@ -1,0 +1,92 @@
+// A panel of a dashboard: the graph, the table or the numbers that its address asks for.
+
+import type { Panel } from "../api";
+import { type Drawn, askAll, drawn } from "../asking";
+import { exploredOf, lastText } from "../board";
+import { database } from "../database";
+import { useAsked } from "../hooks";
+import { figures } from "../series";
+import { write } from "../state";
+import { type Range, moves, timeText } from "../time";
+import { format } from "../units";
+import { COLORS, Chart } from "./chart";
+import { Samples } from "./samples";
+import { Failed, Loading } from "./small";
+import { Tables } from "./tables";
+
+/** Steps of a panel, which is narrower than Explore's graph. */
+const STEPS = 200;
+
+/** Lines that are named under a panel, and numbers of one. */
+const NAMED = 6;
+
+const EVERY_MS = 10_000;
+
+interface Props {
+  panel: Panel;
+  /** The range of all panels, if they have one. */
+  over: Range | null;
+}
+
+export function PanelCard({ panel, over }: Props) {
+  const saved = exploredOf(panel.address);
+  // A panel that names no database is about that of its dashboard.
+  const explored = { ...saved, database: saved.database || database(), range: over ?? saved.range };
+  const { range, view, zone } = explored;
+  const asked = useAsked(JSON.stringify([panel.address, over]), (signal) => askAll(explored, signal, STEPS), moves(range.start) || moves(range.end) ? EVERY_MS : 0);
+  const outcomes = asked.answer?.outcomes ?? [];
+  const found = drawn(outcomes, explored.top);
+  const tables = outcomes.flatMap(({ answer }) => answer?.tables ?? []);
+  const failed = outcomes.find(({ error }) => error)?.error ?? asked.error;
+  return (
+    <article class="card panel">
+      <div class="head">
+        <h2><a href={write(explored)}>{panel.title}</a></h2>
+        <span class="note nowrap">{over ? "" : [range.start, range.end].filter((text) => text !== "now").map((text) => (/^\d{11,}$/.test(text) ? timeText(Number(text), "local").slice(5, 16) : text)).join(" – ")}</span>
+      </div>
+      {failed && <Failed error={failed} again={asked.again} />}
+      {!asked.answer && asked.isLoading && <Loading what="Asking…" />}
+      {asked.answer && !failed && !found.lines.length && !tables.length && <p class="note">No samples in this range.</p>}
+      {tables.length > 0 && <Tables all={tables} />}
+      {found.lines.length > 0 && (view === "table" || view === "samples") && <Samples all={found.series} zone={zone} label={panel.title} />}
+      {found.lines.length > 0 && view === "number" && <Numbers of={found} />}
+      {asked.answer && found.lines.length > 0 && view === "graph" && (
+        <>
+          <Chart
+            lines={found.lines} span={asked.answer.span} unit={found.unit} zone={zone} height={200} isStacked={explored.isStacked}
+            isLogarithmic={explored.isLogarithmic} label={panel.title}
+            onRange={({ start, end }) => { location.hash = write({ ...explored, range: { start: String(start), end: String(end) } }); }}
+          />
+          <ul class="key">
+            {shortNames(found).map((name, index) => {
+              const line = found.lines[index]!;
+              return <li key={line.title} class={`c${index % COLORS}`}>{name} <b>{format(figures(line.values).last, line.unit ?? found.unit)}</b></li>;
+            })}
+            <More of={found} />
+          </ul>
+        </>
+      )}
+    </article>
+  );
+}
+
+/** The last value of each line. */
+function Numbers({ of }: { of: Drawn }) {
+  return (
+    <ul class="numbers">
+      {shortNames(of).map((name, index) => {
+        const series = of.series[index]!;
+        return <li key={of.lines[index]!.title}><b>{lastText(series, of.unitIn(series))}</b><span>{name}</span></li>;
+      })}
+      <More of={of} />
+    </ul>
+  );
+}
+
+const More = ({ of: { lines } }: { of: Drawn }) => (lines.length > NAMED ? <li class="more">{lines.length - NAMED} more</li> : null);
+
+/** The names of the first lines; one that all have in common is the panel's title. */
+function shortNames({ lines }: Drawn): string[] {
+  const isCommon = new Set(lines.map(({ title }) => title.split(" {")[0])).size === 1 && lines.length > 1;
+  return lines.slice(0, NAMED).map(({ title }) => (isCommon ? / (\{.*\})$/.exec(title)?.[1] ?? title : title));
+}
