@@ -122,8 +122,8 @@ def bracketed():
     return f"{selector()}[{length()}]{shift()}"
 
 
-COUNTERS = ("rate", "increase", "irate", "increase_pure", "increase_prometheus",
-            "rate_prometheus", "resets")
+# 1.79.5 does not know rate_prometheus yet.
+COUNTERS = ("rate", "increase", "irate", "increase_pure", "increase_prometheus", "resets")
 RANGES = (
     "delta", "idelta", "ideriv", "deriv_fast", "delta_prometheus", "changes_prometheus",
     "avg_over_time", "sum_over_time",

@@ -63,14 +63,13 @@ impl Total {
     /// What comes from here on is of another series: the integers so far have wrapped around among
     /// themselves, and add up with those to come without.
     pub(crate) fn part(&mut self) {
-        let pieces = match std::mem::take(&mut self.whole) {
+        let parts = match std::mem::take(&mut self.whole) {
             Item::Integer(sum) => [sum, 0, 0],
-            // Half of the greatest is what fits.
-            Item::Unsigned(sum) => [(sum / 2) as i64, (sum / 2) as i64, (sum % 2) as i64],
+            Item::Unsigned(sum) => [sum / 2, sum / 2, sum % 2].map(|part| part as i64),
             _ => return,
         };
         let floats = self.floats.get_or_insert_default();
-        for sum in pieces {
+        for sum in parts {
             floats.add_decimals(&DecimalSum { sum, scale: 0, most: 0 });
         }
     }
