@@ -134,7 +134,7 @@ fn promql_as(data: &[u8], dialect: Dialect) {
         let mut answer = SeriesAnswer::matrix(span.steps(), usize::MAX);
         if let Ok(gridded) = foliot_exec::grid(query, &plan, &span.steps()) {
             for row in &gridded.rows {
-                answer.row(&row.labels, (&row.values, &row.histograms), &mut out);
+                answer.row(&row.labels, (row.values.iter(), &row.histograms), &mut out);
             }
             answer.finish(&gridded.notes, text, &mut out);
             let answered: Result<serde_json::Value, _> = serde_json::from_slice(&out);

@@ -242,8 +242,6 @@ pub struct Stored {
     /// Whether histograms are wanted without their buckets: only how often they observed what in
     /// sum, and whether they began anew.
     pub skips_buckets: bool,
-    /// Which step of the question their reading is, where somebody wants to know what it took.
-    pub measured: Option<Step>,
 }
 
 /// Stored series at instants.
@@ -272,6 +270,8 @@ pub struct Over {
     pub loose: Option<Loose>,
     /// Of the samples, or of the quantile that is asked for.
     pub place: Place,
+    /// Which step of the question reading is, where somebody wants to know what that took.
+    pub read: Option<Step>,
 }
 
 /// Where the samples of a range come from.

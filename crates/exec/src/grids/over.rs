@@ -65,7 +65,7 @@ pub(super) fn over(
             let reading = Reading::new(walk, stored, plan.range_ns, steps)?;
             let is_apart = reading.is_apart();
             let read = |each: OnRow<'_>| {
-                reading.each(&mut |labels, points| {
+                reading.each_told(plan.read, &mut |labels, points| {
                     let fresh = points.without(*stale_bits);
                     one(each, &stored.shift, labels, fresh.as_ref().unwrap_or(points))
                 })

@@ -13,7 +13,7 @@ use crate::stream::Stream;
 use crate::{Error, Query};
 use foliot_engine::{Identity, Run, RunValues};
 use foliot_model::{Histogram, Label, Labels, Samples, TimeRange, Value};
-use foliot_plan::grid::{Instants, MEASUREMENT, Shift, Steps, Stored, name};
+use foliot_plan::grid::{Instants, MEASUREMENT, Shift, Step, Steps, Stored, name};
 use std::sync::Arc;
 
 /// Samples of a series, numbers and histograms apart, by time each.
@@ -99,14 +99,6 @@ impl<'w, 'q> Reading<'w, 'q> {
 
     /// Calls `each` with the labels and the samples of each series.
     pub(super) fn each(self, each: OnSeries<'_>) -> Result<(), Error> {
-        let (walk, Some(step)) = (self.walk, self.stored.measured) else { return self.read(each) };
-        let mut watch = walk.watch()?;
-        self.read(&mut |labels, points| watch.pass(|| each(labels, points)))?;
-        walk.told(watch, step);
-        Ok(())
-    }
-
-    fn read(self, each: OnSeries<'_>) -> Result<(), Error> {
         let Self { walk, stored, series, range, earlier, charge } = self;
         let source = Source::Snapshot(walk.snapshot);
         let mut runs = source.runs(range, walk.meter)?;
@@ -145,6 +137,15 @@ impl<'w, 'q> Reading<'w, 'q> {
             }
         }
         drop(charge);
+        Ok(())
+    }
+
+    /// The same; what reading takes is told as that of a step, where there is one.
+    pub(super) fn each_told(self, step: Option<Step>, each: OnSeries<'_>) -> Result<(), Error> {
+        let (walk, Some(step)) = (self.walk, step) else { return self.each(each) };
+        let mut watch = walk.watch()?;
+        self.each(&mut |labels, points| watch.pass(|| each(labels, points)))?;
+        walk.told(watch, step);
         Ok(())
     }
 }

@@ -270,9 +270,7 @@ impl Lowering<'_> {
     fn over_at(&self, of: &Expression, fold: RangeFold, place: Place) -> Result<Grid, String> {
         let (samples, range_ms) = match &of.what {
             Node::Range(selected, range_ms) => {
-                let measured = self.is_measured.then(|| of.step());
-                let stored = Stored { measured, ..self.stored(selected) };
-                (Samples::Stored(stored, STALE), *range_ms)
+                (Samples::Stored(self.stored(selected), STALE), *range_ms)
             }
             Node::Subquery { input, range_ms, step_ms, shift } => {
                 let step_ns = ns(step_ms.unwrap_or(STEP_MS));
@@ -281,7 +279,9 @@ impl Lowering<'_> {
             }
             _ => return Err(format!("unexpected {}", of.kind)),
         };
-        Ok(Grid::Over(Box::new(Over { samples, range_ns: ns(range_ms), fold, loose: None, place })))
+        let is_read = self.is_measured && matches!(samples, Samples::Stored(..));
+        let (range_ns, loose, read) = (ns(range_ms), None, is_read.then(|| of.step()));
+        Ok(Grid::Over(Box::new(Over { samples, range_ns, fold, loose, place, read })))
     }
 
     fn call(

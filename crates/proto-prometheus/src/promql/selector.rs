@@ -114,7 +114,7 @@ impl VectorSelector {
     pub fn stored(&self, namespace: NamespaceId) -> Stored {
         let (selector, measurements) = (self.selector(namespace), self.names.clone());
         let (shift, skips_buckets) = (Shift::default(), false);
-        Stored { selector, measurements, shift, skips_buckets, measured: None }
+        Stored { selector, measurements, shift, skips_buckets }
     }
 
     /// Whether it wants a series, of which this tells the value of a label, its name by

@@ -128,7 +128,14 @@ impl Lowering<'_> {
                 label: ranged.label.clone(),
             };
             let (fold, range_ns) = (fold.clone(), range_ns.unwrap_or_default());
-            Grid::Over(Box::new(Over { samples, range_ns, fold, loose: Some(loose), place: 0 }))
+            Grid::Over(Box::new(Over {
+                samples,
+                range_ns,
+                fold,
+                loose: Some(loose),
+                place: 0,
+                read: None,
+            }))
         };
         if let (Node::Series(selectors), None) = (&rollup.input.what, rollup.step) {
             let stored = |one: &crate::promql::VectorSelector| {
