@@ -512,6 +512,7 @@ test("a dashboard is renamed, its panels are moved, ranged and taken off", async
   await page.getByRole("button", { name: "Take panel 3 off" }).click();
   // What is not yet stored is found again after another page was looked at.
   await go("#/metrics");
+  await page.getByLabel("Find a metric").waitFor();
   await go("#/dashboards?name=Before");
   await page.getByText("This is as you left it").waitFor();
   assert.equal(await page.getByLabel("Title of panel 2").inputValue(), "First <b>");
@@ -571,15 +572,17 @@ test("questions of a dashboard are edited in place, and a wrong one is told by i
 
 test("a panel of a dashboard is a graph, a table or a number, and Explore shows the graph of a number", async () => {
   await load();
-  await write(`shelf value="<i>open" ${now() - 30}000000000`);
+  await write([`shelf value="<i>open" ${now() - 30}000000000`, ...[60, 40, 20].flatMap((back) => [1, 2].map((le) => `waits,le=${le} v=${le * 100 - back} ${now() - back}000000000`))].join("\n"));
   const panel = (title, rest) => ({ title, address: `#/explore?start=15m-ago&${rest}` });
-  await keep("saved", { name: "Kinds", panels: [panel("Graph", "m=max:load.one{host=*}"), panel("Table", "view=table&m=max:$step-max:load.two{host=*}"), panel("List", "i=SHOW+TAG+VALUES+FROM+%22load%22+WITH+KEY+%3D+host"), panel("State", "view=number&i=SELECT+value+FROM+shelf")] });
+  await keep("saved", { name: "Kinds", panels: [panel("Graph", "m=max:load.one{host=*}"), panel("Table", "view=table&m=max:$step-max:load.two{host=*}"), panel("List", "i=SHOW+TAG+VALUES+FROM+%22load%22+WITH+KEY+%3D+host"), panel("Map", "view=heatmap&m=max:waits.v{le=*}"), panel("State", "view=number&i=SELECT+value+FROM+shelf")] });
   await go("#/dashboards?name=Kinds");
   const card = (title) => page.locator("article.panel", { has: page.getByRole("heading", { name: title, exact: true }) });
   await card("Table").getByRole("region", { name: "Table" }).locator("tbody tr").first().waitFor();
   assert.equal(await card("Table").locator("canvas").count(), 0);
   assert.match(await card("Table").locator("tbody tr").first().textContent(), /load\.two.*float1$/);
   await card("List").getByRole("cell", { name: "b", exact: true }).waitFor();
+  await card("Map").locator("canvas").waitFor();
+  assert.equal(await card("Map").locator(".key").count(), 0, "a map has no lines");
   assert.equal(await card("State").locator(".numbers b").textContent(), "<i>open");
   await page.getByRole("button", { name: "Edit" }).click();
   await page.getByLabel("What panel 1 is").selectOption("number");

@@ -32,7 +32,7 @@ describe("addresses", () => {
     expect(read(place(write(explored)).params)).toEqual(explored);
   });
   it("keep what a panel is, also one that Explore does not show", () => {
-    for (const view of ["graph", "table", "samples", "number"] as const) expect(read(place(write({ ...unexplored(), view })).params).view, view).toBe(view);
+    for (const view of ["graph", "heatmap", "table", "samples", "number"] as const) expect(read(place(write({ ...unexplored(), view })).params).view, view).toBe(view);
     expect(read(new URLSearchParams("view=pie")).view).toBe("graph");
   });
   it("of dashboards have a range by its name, or by its ends", () => {

@@ -1,15 +1,19 @@
-// A panel of a dashboard: the graph, the table or the numbers that its address asks for.
+// A panel of a dashboard: the graph, the map, the table or the numbers that its address asks for.
 
+import { useMemo } from "preact/hooks";
 import type { Panel } from "../api";
 import { type Drawn, askAll, drawn } from "../asking";
 import { exploredOf, lastText } from "../board";
 import { database } from "../database";
+import { areBuckets, heat } from "../heat";
 import { useAsked } from "../hooks";
+import { isGrowth } from "../question";
 import { figures } from "../series";
 import { write } from "../state";
 import { type Range, moves, timeText } from "../time";
 import { format } from "../units";
 import { COLORS, Chart } from "./chart";
+import { Heatmap } from "./heatmap";
 import { Samples } from "./samples";
 import { Failed, Loading } from "./small";
 import { Tables } from "./tables";
@@ -35,7 +39,9 @@ export function PanelCard({ panel, over }: Props) {
   const { range, view, zone } = explored;
   const asked = useAsked(JSON.stringify([panel.address, over]), (signal) => askAll(explored, signal, STEPS), moves(range.start) || moves(range.end) ? EVERY_MS : 0);
   const outcomes = asked.answer?.outcomes ?? [];
-  const found = drawn(outcomes, explored.top);
+  const found = useMemo(() => drawn(outcomes, explored.top), [asked.answer]);
+  const buckets = useMemo(() => (view === "heatmap" && areBuckets(found.series) ? heat(found.series, outcomes.every(({ question, answer }) => !answer || isGrowth(question))) : null), [found]);
+  const zoom = ({ start, end }: { start: number; end: number }) => { location.hash = write({ ...explored, range: { start: String(start), end: String(end) } }); };
   const tables = outcomes.flatMap(({ answer }) => answer?.tables ?? []);
   const failed = outcomes.find(({ error }) => error)?.error ?? asked.error;
   return (
@@ -50,12 +56,12 @@ export function PanelCard({ panel, over }: Props) {
       {tables.length > 0 && <Tables all={tables} />}
       {found.lines.length > 0 && (view === "table" || view === "samples") && <Samples all={found.series} zone={zone} label={panel.title} />}
       {found.lines.length > 0 && view === "number" && <Numbers of={found} />}
-      {asked.answer && found.lines.length > 0 && view === "graph" && (
+      {asked.answer && buckets && <Heatmap heat={buckets} span={asked.answer.span} unit={found.unit} zone={zone} height={200} label={panel.title} onRange={zoom} />}
+      {asked.answer && found.lines.length > 0 && !buckets && (view === "graph" || view === "heatmap") && (
         <>
           <Chart
             lines={found.lines} span={asked.answer.span} unit={found.unit} zone={zone} height={200} isStacked={explored.isStacked}
-            isLogarithmic={explored.isLogarithmic} label={panel.title}
-            onRange={({ start, end }) => { location.hash = write({ ...explored, range: { start: String(start), end: String(end) } }); }}
+            isLogarithmic={explored.isLogarithmic} label={panel.title} onRange={zoom}
           />
           <ul class="key">
             {shortNames(found).map((name, index) => {
