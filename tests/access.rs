@@ -207,6 +207,17 @@ fn tokens_are_kept_to_their_measurements_at_every_door() {
     let refused = with(&server, &edge, "POST", "/write?db=default", "cpu v=3 2\nmem v=3 2");
     assert_eq!(refused.status, 400);
     assert!(refused.text().contains("no right to write to measurement"), "{}", refused.text());
+    // What is refused says nothing of kinds, neither to the store nor to who sent it.
+    for (path, body) in [
+        ("/write?db=default", "mem v=\"t\" 2\nmem_later v=\"t\" 2"),
+        ("/api/v2/write?bucket=default", "mem v=\"t\" 2\nmem_later v=\"t\" 2"),
+        ("/api/foliot/v1/import?format=influx", "mem v=\"t\" 2\nmem_later v=\"t\" 2"),
+    ] {
+        let refused = with(&server, &edge, "POST", path, body).text();
+        assert!(refused.contains("no right") && !refused.contains("float"), "{path}: {refused}");
+    }
+    let later = with(&server, &admin, "POST", "/write?db=default", "mem_later v=1 2");
+    assert_eq!(later.status, 204, "{}", later.text());
     let point = |metric: &str| {
         format!("{{\"metric\":\"{metric}\",\"timestamp\":3,\"value\":1,\"tags\":{{\"a\":\"b\"}}}}")
     };

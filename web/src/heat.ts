@@ -22,6 +22,25 @@ const BUCKETS_MIN = 2;
 export const areBuckets = (all: Series[]): boolean =>
   new Set(all.map(({ labels }) => labels[BOUND])).size >= BUCKETS_MIN && all.every(({ labels }) => labels[BOUND] !== undefined && !Number.isNaN(bound(labels[BOUND])));
 
+/** Columns that a gathered one holds for each that a sample takes, so that one more or less does not show. */
+const GATHERED = 2;
+
+/** Growth that comes every few columns, because samples lie farther apart, gathered into columns that all have some. */
+function gathered(sums: Map<number, number>): Map<number, number> {
+  const entries = [...sums].sort(([a], [b]) => a - b);
+  const grew = entries.flatMap(([, value], at) => (value > 0 ? [at] : []));
+  const apart = grew.slice(1).map((at, index) => at - grew[index]!).sort((a, b) => a - b);
+  const usual = apart[Math.floor(apart.length / 2)] ?? 1;
+  const width = usual > 1 || apart.some((gap) => gap > 1) ? usual * GATHERED : 1;
+  if (width === 1) return sums;
+  const made = new Map<number, number>();
+  for (let from = 0; from < entries.length; from += width) {
+    const some = entries.slice(from, from + width);
+    made.set(some.at(-1)![0], some.reduce((sum, [, value]) => sum + value, 0));
+  }
+  return made;
+}
+
 /** Counts of series by bucket and time: those of one bound are added up, less what the buckets below hold. Counters that only grow are told by how much they grew. */
 export function heat(all: Series[], isRate: boolean): Heat {
   const byBound = new Map<string, Map<number, number>>();
@@ -40,6 +59,7 @@ export function heat(all: Series[], isRate: boolean): Heat {
       if (grown !== null) sums.set(time, (sums.get(time) ?? 0) + grown);
     });
   }
+  if (!isRate) for (const [text, sums] of byBound) byBound.set(text, gathered(sums));
   const bounds = [...byBound.keys()].sort((a, b) => bound(a) - bound(b));
   const times = [...new Set([...byBound.values()].flatMap((sums) => [...sums.keys()]))].sort((a, b) => a - b);
   let most = 0;

@@ -203,6 +203,8 @@ export function isCounter(series: Series[], metric: string): boolean {
   }
   // Prometheus' counters are called so, and are floats.
   if (isCounterName(metric)) return falls * 50 <= steps;
+  // So are the parts of its histograms and summaries, and others.
+  if (/_(bucket|count|sum)$/.test(metric)) return rises > 0 && falls * 50 <= steps;
   return steps >= 4 && rises > 0 && falls * 50 <= steps && series.every((one) => one.kind === "integer");
 }
 

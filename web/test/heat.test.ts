@@ -19,5 +19,11 @@ describe("buckets", () => {
   });
   it("of counters tell how much came from time to time, also where they began anew", () =>
     expect(heat([series({ le: "1" }, [5, 7, 2]), series({ le: "2" }, [5, 10, 4])], false)).toEqual({ times: [10, 20], bounds: ["1", "2"], cells: [[2, 2], [3, 2]], most: 3 }));
+  it("of counters with fewer samples than steps are gathered, so that no column is empty", () => {
+    const one = (top: number) => series({ le: String(top) }, Array.from({ length: 17 }, (_, at) => Math.floor(at / 2) * top));
+    const made = heat([one(1), one(2)], false);
+    expect(made.times.length).toBe(4);
+    expect(made.cells).toEqual([[2, 2, 2, 2], [2, 2, 2, 2]]);
+  });
   it("are called by their bounds", () => expect([bucketText(["1", "2"], 0), bucketText(["1", "2"], 1)]).toEqual(["up to 1", "1 – 2"]));
 });

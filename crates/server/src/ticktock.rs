@@ -138,6 +138,7 @@ fn store_run(
             };
             let decoded = decoding.lines.decode(&mut batch, settings, &mut rejects);
             unworded = decoded.refused.saturating_sub(rejects.len()) as u64;
+            ingest::keep_to(how.scope, &mut batch, &mut rejects);
             store.kinds().check(store.engine(), &mut batch, Manner::Loose, &mut rejects)?;
             batch
         }

@@ -38,6 +38,9 @@ const MONTH_MS = 30 * 86_400_000;
 
 const blank = (): Question => ({ language: "opentsdb", text: textOf(emptyForm()), isForm: true, isHidden: false });
 
+/** Another question, in the language of the one before it. */
+const another = (before: Question | undefined): Question => (before && !before.isForm ? { ...before, text: "", isHidden: false } : blank());
+
 export function Explore({ params }: { params: URLSearchParams }) {
   const explored = useMemo(() => {
     const found = read(params);
@@ -112,7 +115,7 @@ export function Explore({ params }: { params: URLSearchParams }) {
           </p>
         )}
         <p class="bar">
-          <button type="button" onClick={() => { setRows(Math.max(rows, explored.questions.length + 1)); set({ questions: [...explored.questions, blank()] }); }}>+ query</button>
+          <button type="button" onClick={() => { setRows(Math.max(rows, explored.questions.length + 1)); set({ questions: [...explored.questions, another(explored.questions.at(-1))] }); }}>+ query</button>
           <Menu title="History" hotkey="h">{(close) => <Asked onChoose={close} />}</Menu>
           <SaveMenu address={address} isAsked={isAnyAsked} />
           <span class="grow" />
@@ -223,7 +226,7 @@ function Result({ found, explored, set, onRun }: ResultProps) {
         </>
       )}
       {all.length > 0 && (explored.view === "table" || explored.view === "samples") && <Samples all={all} zone={explored.zone} />}
-      {isGraph && all.every(({ kind }) => kind === "string") && <p class="note" role="status">These values are texts, which no graph shows: the table does.</p>}
+      {isGraph && all.every(({ values }) => values.every((value) => typeof value === "string")) && <p class="note" role="status">These values are {all.every(({ kind }) => kind === "string") ? "texts" : "infinite, or no numbers"}, which no graph shows: the table does.</p>}
       {isGraph && (
         <>
           <Chart

@@ -64,10 +64,13 @@ interface Aligned {
   drawn: uPlot.AlignedData;
 }
 
-function aligned(lines: Line[], isStacked: boolean): Aligned {
+/** uPlot's name for holes that stay as wide as they are where other lines have times in them. */
+const WIDE = 2;
+
+export function aligned(lines: Line[], isStacked: boolean): Aligned {
   if (!lines.length) return { values: [[]], drawn: [[]] };
   const tables = lines.map((line) => withHoles(line.times, line.values) as unknown as uPlot.AlignedData);
-  const values = tables.length === 1 ? tables[0]! : uPlot.join(tables);
+  const values = tables.length === 1 ? tables[0]! : uPlot.join(tables, tables.map((table) => table.map(() => WIDE)));
   if (!isStacked) return { values, drawn: values };
   const [times, ...rows] = values;
   return { values, drawn: [times, ...stacked(rows as (number | null | undefined)[][])] as uPlot.AlignedData };

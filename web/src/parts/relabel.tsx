@@ -37,8 +37,8 @@ export function Relabelling({ params }: { params: URLSearchParams }) {
       setError(failed as Error);
     }
   };
-  const test = (text: string) => said(async () => {
-    const before = typedLabels(labels);
+  const test = (text: string, typed = labels) => said(async () => {
+    const before = typedLabels(typed);
     if (!before) throw new Error("Labels are names and values, as __address__=web1:9100, env=dev, or up{job=\"web\"}");
     setTried({ ...await tryRelabel({ labels: before, rules: text, of }), before });
   });
@@ -47,7 +47,10 @@ export function Relabelling({ params }: { params: URLSearchParams }) {
     if (!found.length) throw new Error(`The job ${job} has no ${way === "targets" ? "relabel_configs" : "metric_relabel_configs"}.`);
     const text = found.map((rule) => `- ${rule}\n`).join("");
     setRules(text);
-    if (labels) await test(text);
+    // Without others, the labels are those of a target of the job.
+    const of = labels || shownLabels((await targets({ job, limit: 1 })).targets[0]?.discovered ?? {});
+    setLabels(of);
+    if (of) await test(text, of);
   });
   const begun = params.get("job") ?? "";
   useEffect(() => { if (begun) take(begun, of); }, [begun]);

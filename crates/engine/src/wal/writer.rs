@@ -646,9 +646,37 @@ impl Writer {
                 self.settle(&mut io, done);
             }
         }
+        drop(io);
+        // It synced, for whoever wanted that just then: the thread finds nothing left to do.
+        self.tell();
     }
 }
 
 fn is_out_of_space(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use foliot_disk::SimDisk;
+    use std::path::Path;
+
+    #[test]
+    fn a_segment_that_begins_tells_whom_it_synced_for() {
+        let disk = SimDisk::new(1);
+        let dir = Path::new("store");
+        disk.create_dir_all(dir).unwrap();
+        let writer = Writer::new(Arc::new(disk), dir.to_owned(), 1, 0, &Config::default());
+        let told = Arc::new(AtomicU64::new(0));
+        let hears = told.clone();
+        let hear = move |now: Progress| hears.store(now.durable_lsn, Ordering::Relaxed);
+        *writer.notify.write() = Some(Arc::new(hear));
+        let lsn = writer.take(FrameKind::Catalog, b"fact", 4).unwrap();
+        assert_eq!(writer.step(), Step::Done);
+        assert!(writer.durable_lsn.load(Ordering::Relaxed) < lsn, "nobody wanted a sync");
+        writer.want(lsn);
+        writer.begin_segment();
+        assert!(told.load(Ordering::Relaxed) >= lsn);
+    }
 }

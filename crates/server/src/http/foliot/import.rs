@@ -243,8 +243,8 @@ fn take(
     let decoded = rejects.len();
     let samples;
     let (mut commit, mut found) = (None, None);
+    ingest::keep_to(scope, &mut batch, &mut rejects);
     if asked.is_preview {
-        ingest::keep_to(scope, &mut batch, &mut rejects);
         judge(store, asked.format, &mut batch, &mut rejects)?;
         let seen = Found::of(&batch, &mut rejects);
         samples = seen.samples;

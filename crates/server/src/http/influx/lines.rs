@@ -123,6 +123,8 @@ fn store_slice(
     let rows = batch.rows().len();
     hint_at_units(shared, batch.rows().first().map(|row| row.time_ns), slice.settings.precision);
     ingest.count_unworded(decoded.refused.saturating_sub(worded) as u64);
+    // Who may not write a measurement says nothing of its kinds, and hears nothing of them.
+    ingest::keep_to(slice.order.scope, &mut batch, &mut rejects);
     store.kinds().check(store.engine(), &mut batch, Manner::Strict, &mut rejects)?;
     let appended = match rows > 0 && !rejects.is_empty() && !slice.order.accepts_partial {
         true => {

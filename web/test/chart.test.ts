@@ -1,0 +1,19 @@
+import { describe, expect, it } from "vitest";
+import { aligned } from "../src/parts/chart";
+
+describe("lines over one row of times", () => {
+  const times = Array.from({ length: 12 }, (_, at) => at * 10);
+  const steady = { title: "a", times, values: times.map(() => 1) };
+  const gappy = { title: "b", times: [0, 10, 20, 30, 90, 100, 110], values: [5, 5, 5, 5, 5, 5, 5] };
+  it("keep a gap as wide as it is where others have points in it", () => {
+    const [row, , values] = aligned([steady, gappy], false).drawn as unknown as [number[], unknown, (number | null | undefined)[]];
+    const inGap = row.flatMap((time, at) => (time > 30 && time < 90 ? [values[at]] : []));
+    expect(inGap.length).toBeGreaterThan(4);
+    expect(inGap.every((value) => value === null)).toBe(true);
+  });
+  it("go on between their points where only others have some", () => {
+    const coarse = { title: "c", times: [0, 20, 40, 60, 80, 100], values: [1, 2, 3, 4, 5, 6] };
+    const [, , values] = aligned([steady, coarse], false).drawn as unknown as [number[], unknown, (number | null | undefined)[]];
+    expect(values.includes(null)).toBe(false);
+  });
+});
