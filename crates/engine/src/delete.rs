@@ -188,14 +188,12 @@ impl Engine {
         caller: &Caller,
         goes_on: &dyn Fn() -> bool,
     ) -> Result<(Deleted, Commit), Error> {
-        check(selector)?;
-        let _alone = self.store().taking.lock();
-        let (deleted, commit, _) = self.delete_alone(selector, range, caller, goes_on)?;
-        Ok((deleted, commit))
+        self.take_away(selector, range, caller, (goes_on, false))
     }
 
     /// The same, and drops the series that hold nothing any more: their names are not listed, and
-    /// later rows of their names make new ones.
+    /// later rows of their names make new ones. Where all samples go, so do series that held
+    /// nothing before, as after a delete that a crash cut short.
     ///
     /// # Errors
     /// As for [`Engine::delete`].
@@ -206,21 +204,18 @@ impl Engine {
         caller: &Caller,
         goes_on: &dyn Fn() -> bool,
     ) -> Result<(Deleted, Commit), Error> {
-        check(selector)?;
-        let _alone = self.store().taking.lock();
-        let (deleted, commit, sids) = self.delete_alone(selector, range, caller, goes_on)?;
-        let last = self.drop_empty(selector.namespace, &sids)?;
-        Ok((deleted, last.unwrap_or(commit)))
+        self.take_away(selector, range, caller, (goes_on, true))
     }
 
-    /// Deletes, for who holds `taking`, and tells which series lost something.
-    fn delete_alone(
+    fn take_away(
         &self,
         selector: &Selector,
         range: TimeRange,
         caller: &Caller,
-        goes_on: &dyn Fn() -> bool,
-    ) -> Result<(Deleted, Commit, Vec<u32>), Error> {
+        (goes_on, with_names): (&dyn Fn() -> bool, bool),
+    ) -> Result<(Deleted, Commit), Error> {
+        check(selector)?;
+        let _alone = self.store().taking.lock();
         let mut snapshot = self.snapshot();
         let (deleted, mut sids) = count_all(&snapshot, selector, range, goes_on)?;
         if snapshot.may_hide(selector.namespace, range) {
@@ -235,7 +230,15 @@ impl Engine {
         let ids = snapshot.all_ids(&sids);
         let commit = self.store().delete(selector.namespace, ids, range, false)?;
         self.store().count_deleted(&deleted);
-        Ok((deleted, commit, sids))
+        let last = match with_names {
+            false => None,
+            true if range == TimeRange::ALL => {
+                let all = snapshot.select_while(selector, range, goes_on)?;
+                self.drop_empty(selector.namespace, &all)?
+            }
+            true => self.drop_empty(selector.namespace, &sids)?,
+        };
+        Ok((deleted, last.unwrap_or(commit)))
     }
 
     /// Drops those of some series that hold nothing. Nothing is taken away whoever writes

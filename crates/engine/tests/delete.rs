@@ -286,6 +286,14 @@ fn a_series_goes_with_its_last_sample_and_takes_none_with_it() {
     drop(engine);
     let engine = open(&disk);
     check(&engine);
+    // What a crash left without samples goes when all is deleted once more.
+    put(&engine, "left host=a", 1, 1);
+    engine
+        .delete(&selector(DEFAULT_NAMESPACE, "left"), TimeRange::ALL, &Caller::default())
+        .unwrap();
+    assert_eq!(listed(&engine), ["kept", "left"]);
+    empty(&engine, "left", TimeRange::ALL);
+    check(&engine);
     // Who writes while it is emptied loses nothing of what is not deleted.
     let writes = 300;
     std::thread::scope(|scope| {
