@@ -505,6 +505,28 @@ fn a_rule_is_tried_before_it_is_set() {
     ] {
         post(&server, "retention/test", &bad, 400);
     }
+    // Of a measurement alone, each series is judged by its own labels.
+    let whole = tried(
+        json!({"measurement": "cpu", "rules": "audit=1d; cpu{env=live}=1d; cpu{host=a}=30000d"}),
+    );
+    assert_eq!(
+        (&whole["rule"], &whole["samples"], &whole["expired_samples"]),
+        (&Value::Null, &json!(4), &json!(1))
+    );
+    let group = |rule: Value,
+                 number: Value,
+                 keeps: &str,
+                 series: u64,
+                 samples: u64,
+                 expired: u64| {
+        json!({"rule": rule, "number": number, "keeps": keeps, "series": series, "samples": samples, "expired_samples": expired})
+    };
+    let groups = json!([
+        group(Value::Null, Value::Null, "forever", 1, 1, 0),
+        group(json!("cpu{env=live}=1d"), json!(2), "1d", 1, 1, 1),
+        group(json!("cpu{host=a}=30000d"), json!(3), "30000d", 2, 2, 0),
+    ]);
+    assert_eq!(whole["by_rule"], groups, "{whole}");
     // It was only tried.
     assert_eq!(get(&server, "metric?metric=cpu.u")["samples"], 3);
     server.stop();

@@ -445,6 +445,8 @@ export interface Tried {
   bytes: number;
   expired_samples: number;
   expired_bytes: number;
+  /** Stored series by the rule that decides for each. */
+  by_rule: { rule: string | null; number: number | null; keeps: string; series: number; samples: number; expired_samples: number }[];
 }
 
 /** By which rule a series is kept, and what of it would go. */

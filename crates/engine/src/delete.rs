@@ -25,6 +25,7 @@ use crate::tombstones::Tombstone;
 use crate::wal::frame::FrameKind;
 use foliot_index::SidSet;
 use foliot_model::{NamespaceId, Selector, Test, TimeRange};
+use std::ops::AddAssign;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -38,6 +39,14 @@ pub struct Deleted {
     pub samples: u64,
     /// Bytes that these samples take in memory and in parts, estimated by shares of blocks.
     pub bytes: u64,
+}
+
+impl AddAssign for Deleted {
+    fn add_assign(&mut self, other: Self) {
+        self.series += other.series;
+        self.samples += other.samples;
+        self.bytes += other.bytes;
+    }
 }
 
 impl Snapshot {

@@ -77,14 +77,24 @@ function Tester({ rules }: { rules: string }) {
       {tried && (
         <dl class="facts">
           <dt>Measurement</dt><dd>{tried.measurement}</dd>
-          <dt>Kept for</dt><dd><b>{tried.keeps}</b></dd>
+          <dt>Kept for</dt><dd><b>{tried.keeps}</b>{tried.by_rule.length > 1 && ", with these labels and no others"}</dd>
           <dt>By</dt><dd>{tried.rule === null ? "the policy of its database: no rule fits" : <>rule {tried.number}, <code>{tried.rule}</code></>}</dd>
           <dt>Stored</dt><dd>{format(tried.samples)} samples of {format(tried.series)} series, {format(tried.bytes, "bytes")}</dd>
           <dt>Would go</dt>
-          <dd>{tried.expires_before_ms === null
+          <dd>{tried.by_rule.every(({ keeps }) => keeps === "forever") && tried.expires_before_ms === null
             ? "nothing, ever"
-            : `${format(tried.expired_samples)} samples, about ${format(tried.expired_bytes, "bytes")}: those before ${timeText(tried.expires_before_ms, "local").slice(0, 16)}`}</dd>
+            : `${format(tried.expired_samples)} samples, about ${format(tried.expired_bytes, "bytes")}${tried.by_rule.length < 2 && tried.expires_before_ms !== null ? `: those before ${timeText(tried.expires_before_ms, "local").slice(0, 16)}` : ""}`}</dd>
         </dl>
+      )}
+      {tried && tried.by_rule.length > 1 && (
+        <table>
+          <thead><tr><th scope="col">Stored series, each by its own labels</th><th scope="col" class="number">Kept for</th><th scope="col" class="number">Series</th><th scope="col" class="number">Samples</th><th scope="col" class="number">Would go</th></tr></thead>
+          <tbody>
+            {tried.by_rule.map(({ rule, number, keeps, series, samples, expired_samples }) => (
+              <tr key={number}><td>{rule === null ? "no rule fits" : <>rule {number}, <code>{rule}</code></>}</td><td class="number">{keeps}</td><td class="number">{format(series)}</td><td class="number">{format(samples)}</td><td class="number">{format(expired_samples)}</td></tr>
+            ))}
+          </tbody>
+        </table>
       )}
     </section>
   );

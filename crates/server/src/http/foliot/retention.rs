@@ -8,15 +8,19 @@ use crate::http::{Call, Reply, reply, status_of};
 use crate::metrics::now_ns;
 use crate::query::{self, Failure, Job, Title, Work};
 use crate::shared::Shared;
-use foliot_engine::{Error, RetentionRule};
-use foliot_exec::Ran;
+use foliot_engine::{Deleted, Error, RetentionRule};
+use foliot_exec::{Query, Ran};
 use foliot_model::{NANOS_PER_MILLI, Name, NamespaceId, Selector, Test, TimeRange};
 use foliot_proto_opentsdb::any_series;
 use foliot_schema::Policy;
 use hyper::StatusCode;
 use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// Series whose labels are looked at between two looks at the clock.
+const SERIES_AT_ONCE: usize = 4_096;
 
 pub(super) fn list(shared: &Shared) -> Result<Reply, Reply> {
     let store = store(shared)?;
@@ -100,39 +104,89 @@ fn run(
     selector: &Selector,
     work: &mut Work<'_>,
 ) -> Result<(), Failure> {
-    let failed = |error: Error| Failure::new(status_of(&error), error.to_string());
     let store = shared.store().ok_or_else(|| failed(Error::Closed))?;
     let label = |name: &str| asked.labels.get(name).and_then(Value::as_str);
     let found = asked.rules.iter().position(|rule| rule.fits(&asked.measurement, &label));
     let rule = found.and_then(|at| asked.rules.get(at));
-    let keep = match rule {
-        Some(rule) => rule.keep,
-        None => store.engine().retention(asked.namespace),
+    let usual = store.engine().retention(asked.namespace);
+    let floor = |keep: Option<Duration>| {
+        let nanos = |keep: Duration| i64::try_from(keep.as_nanos()).unwrap_or(i64::MAX);
+        keep.map(|keep| now_ns().saturating_sub(nanos(keep)))
     };
-    let floor_ns = keep
-        .map(|keep| now_ns().saturating_sub(i64::try_from(keep.as_nanos()).unwrap_or(i64::MAX)));
-    let meter = work.meter();
-    let goes_on = || meter.check(0).is_ok();
-    let older = TimeRange::new(i64::MIN, floor_ns.map_or(i64::MIN, |floor| floor - 1));
-    let tally = |range| work.snapshot.weigh(selector, range, &goes_on);
-    let counted = tally(TimeRange::ALL).and_then(|all| {
-        Ok((all, if floor_ns.is_some() { tally(older)? } else { Default::default() }))
-    });
-    if matches!(counted, Err(Error::Stopped)) {
-        // Why it was stopped the meter says in better words.
-        meter.check(0)?;
+    let keep = rule.map_or(usual, |rule| rule.keep);
+    let (mut all, mut expired) = (Deleted::default(), Deleted::default());
+    let mut by_rule = Vec::new();
+    for (at, sids) in by_rule_of(asked, selector, work)? {
+        let rule = at.and_then(|at| asked.rules.get(at));
+        let keep = rule.map_or(usual, |rule| rule.keep);
+        let floor_ns = floor(keep);
+        let some = Selector { only: Some(sids.into_iter().collect()), ..selector.clone() };
+        let whole = weigh(work, &some, TimeRange::ALL)?;
+        let older = match floor_ns {
+            None => Deleted::default(),
+            Some(floor_ns) => weigh(work, &some, TimeRange::new(i64::MIN, floor_ns - 1))?,
+        };
+        by_rule.push(json!({
+            "rule": rule.map(|rule| KeepRules(vec![rule.clone()]).show()),
+            "number": at.map(|at| at + 1),
+            "keeps": kept(keep),
+            "series": whole.series,
+            "samples": whole.samples,
+            "expired_samples": older.samples,
+        }));
+        all += whole;
+        expired += older;
     }
-    let (all, expired) = counted.map_err(failed)?;
     let answer = json!({
         "rule": rule.map(|rule| KeepRules(vec![rule.clone()]).show()),
         "number": found.map(|at| at + 1),
         "keeps": kept(keep),
-        "expires_before_ms": floor_ns.map(|floor| floor.div_euclid(NANOS_PER_MILLI)),
+        "expires_before_ms": floor(keep).map(|floor| floor.div_euclid(NANOS_PER_MILLI)),
         "series": all.series,
         "samples": all.samples,
         "bytes": all.bytes,
         "expired_samples": expired.samples,
         "expired_bytes": expired.bytes,
+        "by_rule": by_rule,
     });
     work.write(answer.to_string().as_bytes())
+}
+
+/// Stored series by the rule that decides for each, by its place; those that only their policy
+/// keeps come first.
+fn by_rule_of(
+    asked: &Asked,
+    selector: &Selector,
+    work: &Work<'_>,
+) -> Result<BTreeMap<Option<usize>, Vec<u32>>, Failure> {
+    let meter = work.meter();
+    let query = Query { snapshot: work.snapshot, meter: meter.clone() };
+    let mut charge = meter.open();
+    let sids = foliot_exec::selected(&query, selector, TimeRange::ALL, &mut charge)?;
+    charge.add(size_of_val(sids.as_slice()))?;
+    let mut found: BTreeMap<_, Vec<u32>> = BTreeMap::new();
+    for some in sids.chunks(SERIES_AT_ONCE) {
+        meter.check(0)?;
+        let looked = work.snapshot.identities(some, &mut |sid, identity| {
+            let label = |name: &str| identity.labels.get(name).map(|value| &**value);
+            let rule = asked.rules.iter().position(|rule| rule.fits(&identity.measurement, &label));
+            found.entry(rule).or_default().push(sid);
+        });
+        looked.map_err(failed)?;
+    }
+    Ok(found)
+}
+
+fn weigh(work: &Work<'_>, selector: &Selector, range: TimeRange) -> Result<Deleted, Failure> {
+    let meter = work.meter();
+    let weighed = work.snapshot.weigh(selector, range, &|| meter.check(0).is_ok());
+    if matches!(weighed, Err(Error::Stopped)) {
+        // Why it was stopped the meter says in better words.
+        meter.check(0)?;
+    }
+    weighed.map_err(failed)
+}
+
+fn failed(error: Error) -> Failure {
+    Failure::new(status_of(&error), error.to_string())
 }
