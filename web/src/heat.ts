@@ -25,18 +25,20 @@ export const areBuckets = (all: Series[]): boolean =>
 /** Columns that a gathered one holds for each that a sample takes, so that one more or less does not show. */
 const GATHERED = 2;
 
-/** Growth that comes every few columns, because samples lie farther apart, gathered into columns that all have some. */
-function gathered(sums: Map<number, number>): Map<number, number> {
-  const entries = [...sums].sort(([a], [b]) => a - b);
-  const grew = entries.flatMap(([, value], at) => (value > 0 ? [at] : []));
+/** How many columns make one of which all have some growth, where samples lie farther apart than columns. */
+function gatheredColumns(total: number[]): number {
+  const grew = total.flatMap((value, at) => (value > 0 ? [at] : []));
   const apart = grew.slice(1).map((at, index) => at - grew[index]!).sort((a, b) => a - b);
-  const usual = apart[Math.floor(apart.length / 2)] ?? 1;
-  const width = usual > 1 || apart.some((gap) => gap > 1) ? usual * GATHERED : 1;
-  if (width === 1) return sums;
+  return apart.some((gap) => gap > 1) ? (apart[Math.floor(apart.length / 2)] ?? 1) * GATHERED : 1;
+}
+
+/** Columns put together by so many; each is told at its last time. */
+function gathered(sums: Map<number, number>, times: number[], columns: number): Map<number, number> {
   const made = new Map<number, number>();
-  for (let from = 0; from < entries.length; from += width) {
-    const some = entries.slice(from, from + width);
-    made.set(some.at(-1)![0], some.reduce((sum, [, value]) => sum + value, 0));
+  for (let from = 0; from < times.length; from += columns) {
+    const some = times.slice(from, from + columns);
+    const there = some.flatMap((time) => sums.get(time) ?? []);
+    if (there.length) made.set(some.at(-1)!, there.reduce((sum, value) => sum + value, 0));
   }
   return made;
 }
@@ -59,9 +61,16 @@ export function heat(all: Series[], isRate: boolean): Heat {
       if (grown !== null) sums.set(time, (sums.get(time) ?? 0) + grown);
     });
   }
-  if (!isRate) for (const [text, sums] of byBound) byBound.set(text, gathered(sums));
   const bounds = [...byBound.keys()].sort((a, b) => bound(a) - bound(b));
-  const times = [...new Set([...byBound.values()].flatMap((sums) => [...sums.keys()]))].sort((a, b) => a - b);
+  const timesOf = () => [...new Set([...byBound.values()].flatMap((sums) => [...sums.keys()]))].sort((a, b) => a - b);
+  let times = timesOf();
+  // The greatest bound holds all that there is.
+  const total = byBound.get(bounds.at(-1) ?? "");
+  const columns = isRate || !total ? 1 : gatheredColumns(times.map((time) => total.get(time) ?? 0));
+  if (columns > 1) {
+    for (const [text, sums] of byBound) byBound.set(text, gathered(sums, times, columns));
+    times = timesOf();
+  }
   let most = 0;
   const cells = bounds.map((text, at) => times.map((time) => {
     const whole = byBound.get(text)!.get(time);

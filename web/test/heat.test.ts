@@ -24,6 +24,9 @@ describe("buckets", () => {
     const made = heat([one(1), one(2)], false);
     expect(made.times.length).toBe(4);
     expect(made.cells).toEqual([[2, 2, 2, 2], [2, 2, 2, 2]]);
+    // Buckets that grow seldom have the columns of those that grow often.
+    const seldom = heat([series({ le: "1" }, Array.from({ length: 17 }, (_, at) => Math.floor(at / 8))), one(2)], false);
+    expect([seldom.times.length, seldom.cells]).toEqual([4, [[0, 1, 0, 1], [4, 3, 4, 3]]]);
   });
   it("are called by their bounds", () => expect([bucketText(["1", "2"], 0), bucketText(["1", "2"], 1)]).toEqual(["up to 1", "1 – 2"]));
 });

@@ -186,13 +186,7 @@ function options(props: Props, width: number, handlers: { current: Props }, unde
     hooks: {
       init: [(plot) => { under.tip = new Tip(plot.over); }],
       draw: [(plot) => drawNotes(plot, handlers.current.notes ?? [])],
-      setSelect: [(plot) => {
-        const { left, width: wide } = plot.select;
-        if (wide > 4) {
-          handlers.current.onRange?.({ start: Math.round(plot.posToVal(left, "x")), end: Math.round(plot.posToVal(left + wide, "x")) });
-        }
-        plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
-      }],
+      setSelect: [(plot) => ranged(plot, handlers.current.onRange)],
       setCursor: [(plot) => {
         const at = plot.cursor.idx;
         const time = at === null || at === undefined ? null : plot.data[0][at] ?? null;
@@ -267,6 +261,33 @@ function yRange(low: number | null, high: number | null, fromZero: boolean): [nu
   return [bottom, top];
 }
 
+/** Has a plot made, made again where its colours change, and as wide as its element is, until what is returned is called. */
+export function living(element: HTMLElement, plot: { current: uPlot | null }, height: number, make: () => void): () => void {
+  make();
+  // It tells the size at once, too, which is no reason to draw again.
+  const size = new ResizeObserver(() => {
+    if (plot.current?.width !== element.clientWidth) plot.current?.setSize({ width: element.clientWidth, height });
+  });
+  size.observe(element);
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  dark.addEventListener("change", make);
+  window.addEventListener("foliot-theme", make);
+  return () => {
+    size.disconnect();
+    dark.removeEventListener("change", make);
+    window.removeEventListener("foliot-theme", make);
+    plot.current?.destroy();
+    plot.current = null;
+  };
+}
+
+/** What somebody has dragged open becomes the range. */
+export function ranged(plot: uPlot, onRange: Props["onRange"]) {
+  const { left, width } = plot.select;
+  if (width > 4) onRange?.({ start: Math.round(plot.posToVal(left, "x")), end: Math.round(plot.posToVal(left + width, "x")) });
+  plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+}
+
 export function Chart(props: Props) {
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
@@ -306,22 +327,7 @@ export function Chart(props: Props) {
       await pause();
       if (isWanted()) made.setData(data);
     };
-    make();
-    // It tells the size at once, too, which is no reason to draw again.
-    const size = new ResizeObserver(() => {
-      if (plot.current?.width !== element.clientWidth) plot.current?.setSize({ width: element.clientWidth, height: props.height });
-    });
-    size.observe(element);
-    const dark = matchMedia("(prefers-color-scheme: dark)");
-    dark.addEventListener("change", make);
-    window.addEventListener("foliot-theme", make);
-    return () => {
-      size.disconnect();
-      dark.removeEventListener("change", make);
-      window.removeEventListener("foliot-theme", make);
-      plot.current?.destroy();
-      plot.current = null;
-    };
+    return living(element, plot, props.height, make);
   }, [shape]);
   useEffect(() => {
     const { lines, span } = shown.current ?? {};

@@ -5,7 +5,7 @@ import uPlot from "uplot";
 import { type Heat, bucketText } from "../heat";
 import { type Span, type Zone, timeText } from "../time";
 import { type Unit, format } from "../units";
-import { LEFT, grid, look, style, timeAxis, zoned } from "./chart";
+import { LEFT, grid, living, look, ranged, style, timeAxis, zoned } from "./chart";
 import { Tip } from "./tip";
 
 interface Props {
@@ -53,6 +53,7 @@ function draw(plot: uPlot, { heat: { times, cells, most } }: Props) {
 
 function options(width: number, handlers: { current: Props }): uPlot.Options {
   const { heat: { bounds, cells, times }, height, onRange, zone } = handlers.current;
+  const cellMs = widthOf(times);
   let tip: Tip | null = null;
   return {
     width, height, ms: 1, pxAlign: 0, padding: [10, 22, 0, 0], tzDate: zoned(zone),
@@ -68,11 +69,7 @@ function options(width: number, handlers: { current: Props }): uPlot.Options {
     hooks: {
       init: [(plot) => { tip = new Tip(plot.over); }],
       draw: [(plot) => draw(plot, handlers.current)],
-      setSelect: [(plot) => {
-        const { left, width: wide } = plot.select;
-        if (wide > 4) handlers.current.onRange?.({ start: Math.round(plot.posToVal(left, "x")), end: Math.round(plot.posToVal(left + wide, "x")) });
-        plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
-      }],
+      setSelect: [(plot) => ranged(plot, handlers.current.onRange)],
       setCursor: [(plot) => {
         const { left = -1, top = -1 } = plot.cursor;
         const at = Math.floor(plot.posToVal(top, "y"));
@@ -80,7 +77,7 @@ function options(width: number, handlers: { current: Props }): uPlot.Options {
         const time = plot.posToVal(left, "x");
         const index = times.findIndex((end) => end >= time);
         const value = cells[at]?.[index];
-        if (left < 0 || value === undefined || value === null) return tip?.hide();
+        if (left < 0 || value === undefined || value === null || time < times[index]! - cellMs) return tip?.hide();
         return tip?.show(timeText(times[index]!, zone), [{ title: bucketText(bounds, at), value: () => format(value, handlers.current.unit), color: "c0", y: top }], plot.cursor);
       }],
     },
@@ -89,31 +86,17 @@ function options(width: number, handlers: { current: Props }): uPlot.Options {
 
 export function Heatmap(props: Props) {
   const box = useRef<HTMLDivElement>(null);
+  const plot = useRef<uPlot | null>(null);
   const handlers = useRef(props);
   handlers.current = props;
   useEffect(() => {
     const element = box.current;
     if (!element) return undefined;
-    let plot: uPlot | null = null;
-    const make = () => {
-      plot?.destroy();
+    return living(element, plot, props.height, () => {
+      plot.current?.destroy();
       const { times } = handlers.current.heat;
-      plot = new uPlot(options(element.clientWidth || 300, handlers), [times, times.map(() => 0)], element);
-    };
-    make();
-    const size = new ResizeObserver(() => {
-      if (plot?.width !== element.clientWidth) plot?.setSize({ width: element.clientWidth, height: props.height });
+      plot.current = new uPlot(options(element.clientWidth || 300, handlers), [times, times.map(() => 0)], element);
     });
-    size.observe(element);
-    const dark = matchMedia("(prefers-color-scheme: dark)");
-    dark.addEventListener("change", make);
-    window.addEventListener("foliot-theme", make);
-    return () => {
-      size.disconnect();
-      dark.removeEventListener("change", make);
-      window.removeEventListener("foliot-theme", make);
-      plot?.destroy();
-    };
   }, [props.heat, props.span.start, props.span.end, props.zone, props.height, props.unit]);
   return <div class="chart" ref={box} role="img" aria-label={props.label} />;
 }

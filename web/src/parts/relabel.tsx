@@ -37,20 +37,21 @@ export function Relabelling({ params }: { params: URLSearchParams }) {
       setError(failed as Error);
     }
   };
-  const test = (text: string, typed = labels) => said(async () => {
+  const tryOn = async (typed: string, text: string) => {
     const before = typedLabels(typed);
     if (!before) throw new Error("Labels are names and values, as __address__=web1:9100, env=dev, or up{job=\"web\"}");
     setTried({ ...await tryRelabel({ labels: before, rules: text, of }), before });
-  });
+  };
   const take = (job: string, way: Of) => said(async () => {
     const { rules: found } = await tryRelabel({ labels: {}, job, of: way });
     if (!found.length) throw new Error(`The job ${job} has no ${way === "targets" ? "relabel_configs" : "metric_relabel_configs"}.`);
     const text = found.map((rule) => `- ${rule}\n`).join("");
     setRules(text);
-    // Without others, the labels are those of a target of the job.
-    const of = labels || shownLabels((await targets({ job, limit: 1 })).targets[0]?.discovered ?? {});
-    setLabels(of);
-    if (of) await test(text, of);
+    // Without others, the labels are those of a target of the job; a sample has more than the page knows.
+    const target = way === "targets" && !labels ? (await targets({ job, limit: 1 })).targets[0] : undefined;
+    const typed = labels || shownLabels(target?.discovered ?? {});
+    setLabels(typed);
+    if (typed) await tryOn(typed, text);
   });
   const begun = params.get("job") ?? "";
   useEffect(() => { if (begun) take(begun, of); }, [begun]);
@@ -59,7 +60,7 @@ export function Relabelling({ params }: { params: URLSearchParams }) {
       <section class="card tester">
         <h2>Try relabelling</h2>
         <p class="note">Nothing changes: it tells, rule by rule, what becomes of labels.</p>
-        <form onSubmit={(event) => { event.preventDefault(); test(rules); }}>
+        <form onSubmit={(event) => { event.preventDefault(); said(() => tryOn(labels, rules)); }}>
           <label>Rules are<select value={of} onChange={(event) => setOf(event.currentTarget.value as Of)}>{WAYS.map(([name, title]) => <option key={name} value={name}>{title}</option>)}</select></label>
           {jobs.length > 0 && (
             <label>Take those of<select value="" onChange={(event) => take(event.currentTarget.value, of)}><option value="">a job…</option>{jobs.map((name) => <option key={name}>{name}</option>)}</select></label>
