@@ -53,8 +53,9 @@ impl fmt::Display for Error {
             ),
             Self::Samples { limit } => write!(
                 f,
-                "the query reads more than {limit} samples: ask for fewer series or a shorter \
-                 time, or raise limits.query_samples"
+                "the query reads more than {limit} samples, with ten for each row that it would make \
+                 up for an empty window: ask for fewer series, longer windows or a shorter time, or \
+                 raise limits.query_samples"
             ),
             Self::Sources { limit, wanted } => write!(
                 f,
