@@ -4,6 +4,8 @@
 import assert from "node:assert/strict";
 import { connect } from "node:net";
 import { after, afterEach, before, beforeEach } from "node:test";
+import { setTimeout } from "node:timers/promises";
+import { isDeepStrictEqual } from "node:util";
 import { chromium } from "playwright-core";
 
 export const address = process.env.FOLIOT;
@@ -74,6 +76,19 @@ export async function load() {
     lines.push(`load,host=a one=${back},two=1 ${now() - back}000000000`, `load,host=b one=${100 + back} ${now() - back}000000000`);
   }
   await write(lines.join("\n"));
+}
+
+/** Waits until what is read is what is expected, and says how it differs where it never is. */
+export async function becomes(read, expected, message) {
+  const is = (found) => (expected instanceof RegExp ? expected.test(found) : isDeepStrictEqual(found, expected));
+  const until = Date.now() + PATIENCE_MS;
+  let found = await read();
+  while (!is(found) && Date.now() < until) {
+    await setTimeout(50);
+    found = await read();
+  }
+  if (expected instanceof RegExp) assert.match(found, expected, message);
+  else assert.deepEqual(found, expected, message);
 }
 
 export const legend = () => page.locator(".legend .line").allTextContents();
