@@ -37,6 +37,9 @@ test("InfluxQL says where it is wrong, and stands beside a form in one graph", a
   await failed.waitFor();
   await becomes(() => failed.textContent(), /found FORM, expected FROM at line 1, char 12/);
   await becomes(() => failed.locator("pre").textContent(), /\n {11}\^$/);
+  await page.getByRole("button", { name: "Saved" }).click();
+  await page.getByText("A is refused as it stands").waitFor();
+  await page.keyboard.press("Escape");
   forgive("400");
   await page.locator(".editor .cm-content").click();
   await page.keyboard.press("Control+A");

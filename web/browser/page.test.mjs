@@ -408,6 +408,31 @@ test("metrics are drawn beside one another, each by its kind, and texts are read
   await page.getByLabel("Find a metric").fill("load.");
   await page.locator(".panel").getByText("averaged over all series").first().waitFor();
   await becomes(async () => await page.locator(".panel").count() >= 2, true);
+  // All of them over one range, of the series that have a label, which the address keeps.
+  await page.getByRole("button", { name: "+ label" }).click();
+  await page.getByLabel("Label", { exact: true }).fill("host");
+  await page.keyboard.press("Enter");
+  await page.getByLabel("Value of host").fill("b");
+  await page.keyboard.press("Enter");
+  await page.locator(".panel", { hasText: "load.one" }).getByText("the last hour, averaged by host").waitFor();
+  await page.getByRole("navigation", { name: "Range" }).getByRole("link", { name: "6h" }).click();
+  const one = page.locator(".panel", { hasText: "load.one" });
+  await one.getByText("the last 6h, averaged by host").waitFor();
+  await page.reload();
+  await one.getByText("the last 6h, averaged by host").waitFor();
+  await becomes(() => page.getByLabel("Find a metric").inputValue(), "load.");
+  await becomes(() => page.getByLabel("Value of host").inputValue(), "b");
+  await becomes(async () => await one.getByRole("link", { name: "Explore" }).getAttribute("href"), /start=6h-ago&m=avg%3A%24step-avg%3Aload\.one%7Bhost%3Db%7D/);
+  await page.getByLabel("Value of host").fill("nobody");
+  await page.keyboard.press("Enter");
+  await one.getByText("No numbers in the last 6h with host=nobody").waitFor();
+  forgive("400");
+  await page.getByRole("button", { name: "Remove host" }).click();
+  await page.getByLabel("From").fill("tomorrow?");
+  await page.keyboard.press("Enter");
+  await one.getByText("The range makes no sense").waitFor();
+  await page.getByRole("navigation", { name: "Range" }).getByRole("link", { name: "1h" }).click();
+  await one.getByText("the last hour, averaged over all series").waitFor();
   // Letters in their order find what no part does.
   await page.getByLabel("Find a metric").fill("lscbck");
   await page.locator(".names").getByRole("link", { name: "lat_seconds_bucket" }).click();
@@ -685,6 +710,9 @@ test("who changes a dashboard that somebody else changed meanwhile opens the sto
   await go(hash);
   await page.getByRole("button", { name: "Edit" }).click();
   await page.getByLabel("Title of panel 1").fill("Mine");
+  // What was typed outlives a page that is loaded anew.
+  await page.reload();
+  await becomes(() => page.getByLabel("Title of panel 1").inputValue(), "Mine");
   await keep("saved", { name, panels: [panel("Theirs"), panel("Another")] });
   await page.getByRole("button", { name: "Save", exact: true }).click();
   await page.getByRole("alert").getByText(`“${name}” was changed or deleted by somebody else`).waitFor();

@@ -5,7 +5,7 @@ import type { Panel, Saved } from "./api";
 import { database } from "./database";
 import { type Series, type Value, isCounterName } from "./series";
 import { type Explored, exploring, place, read, write } from "./state";
-import { RANGES, type Range, instant, moves } from "./time";
+import { type Range, instant, moves } from "./time";
 import { type Unit, format } from "./units";
 
 /** Letters that the server takes for a name or a title. */
@@ -30,14 +30,6 @@ export function settled({ title, address }: Panel): Panel {
   const asked = questions.filter(({ text }) => text.trim());
   const panel = { title: title.trim(), address };
   return asked.length === questions.length ? panel : changed(panel, { questions: asked });
-}
-
-/** The range that all panels have, if an address says one: by its name, or by its ends. */
-export function overOf(params: URLSearchParams): Range | null {
-  const [start, end] = [params.get("start"), params.get("end")];
-  if (start || end) return { start: start || "1h-ago", end: end || "now" };
-  const named = RANGES.find((name) => name === params.get("range"));
-  return named ? { start: `${named}-ago`, end: "now" } : null;
 }
 
 /** The range with instants for dates, which are of the browser's zone in all panels, whatever zone each shows. */
@@ -76,11 +68,40 @@ export interface Draft {
   panels: (Panel & { key: number })[];
 }
 
-/** What is not yet stored, as long as the page is open. */
-export const drafts = new Map<string, Draft>();
-
 /** A draft stays until it is stored or taken back, also where somebody has changed the dashboard meanwhile. */
-export const draftKey = (name: string) => JSON.stringify([database(), name]);
+const draftKey = (name: string) => `foliot.draft ${JSON.stringify([database(), name])}`;
 
-/** Whether somebody was about to change a dashboard. */
-export const hasDraft = (name: string) => drafts.has(draftKey(name));
+/** Drafts of a browser that keeps nothing. */
+const drafts = new Map<string, Draft>();
+
+/** What somebody was about to make of a dashboard in this tab, also before the page was loaded anew. */
+export function draftOf(name: string): Draft | undefined {
+  const key = draftKey(name);
+  try {
+    const kept = JSON.parse(sessionStorage.getItem(key) ?? "null") as Draft | null;
+    if (kept && Array.isArray(kept.panels)) return kept;
+  } catch {
+    // It may be known all the same.
+  }
+  return drafts.get(key);
+}
+
+export function keepDraft(name: string, draft: Draft) {
+  const key = draftKey(name);
+  drafts.set(key, draft);
+  try {
+    sessionStorage.setItem(key, JSON.stringify(draft));
+  } catch {
+    // It is kept as long as the page is open.
+  }
+}
+
+export function dropDraft(name: string) {
+  const key = draftKey(name);
+  drafts.delete(key);
+  try {
+    sessionStorage.removeItem(key);
+  } catch {
+    // It was not kept either.
+  }
+}

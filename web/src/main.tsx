@@ -11,7 +11,6 @@ import { Dashboards } from "./pages/dashboards";
 import { Explore } from "./pages/explore";
 import { Home } from "./pages/home";
 import { Metrics } from "./pages/metrics";
-import { Monitoring } from "./pages/monitoring";
 import { Operations } from "./pages/operations";
 import { DatabaseChoice } from "./parts/database";
 import { KeyHelp } from "./parts/keyhelp";
@@ -141,7 +140,7 @@ function Named({ at }: { at: Place }) {
       {at.page === "explore" && <Explore params={at.params} />}
       {at.page === "metrics" && <Metrics params={at.params} />}
       {at.page === "dashboards" && <Dashboards params={at.params} />}
-      {at.page === "monitoring" && <Monitoring params={at.params} />}
+      {at.page === "monitoring" && <Later which="Monitoring" params={at.params} />}
       {at.page === "import" && <Later which="Import" />}
       {at.page === "operations" && <Operations params={at.params} />}
       {at.page === "reports" && <Later which="Reports" />}

@@ -48,13 +48,21 @@ export function textOf(form: Form): string {
   const parts = [form.aggregator];
   if (form.window) parts.push(`${form.window}-${form.fold}`);
   if (form.rate) parts.push(form.rate === "counter" ? "rate{dropcounter}" : "rate");
-  const braces = (splits: boolean) =>
-    form.filters.filter((filter) => filter.label && filter.splits === splits)
-      .map((filter) => `${filter.label}=${filter.pattern || "*"}`).join(",");
-  const [split, other] = [braces(true), braces(false)];
-  parts.push(form.metric + (split || other ? `{${split}}` : "") + (other ? `{${other}}` : ""));
+  parts.push(form.metric + bracesOf(form.filters));
   return parts.join(":");
 }
+
+/** Filters behind a metric's name: those that tell lines apart, and then the others. */
+export function bracesOf(filters: Filter[]): string {
+  const braces = (splits: boolean) =>
+    filters.filter((filter) => filter.label && filter.splits === splits)
+      .map((filter) => `${filter.label}=${filter.pattern || "*"}`).join(",");
+  const [split, other] = [braces(true), braces(false)];
+  return (split || other ? `{${split}}` : "") + (other ? `{${other}}` : "");
+}
+
+/** The filters that such a text says; nothing where it says something else. */
+export const filtersOf = (braces: string): Filter[] | null => formOf(`none:${braces}`)?.filters ?? null;
 
 /** The form of a text; nothing where the text says more than the form can show. */
 export function formOf(text: string): Form | null {
@@ -123,14 +131,14 @@ export function insteadOf(form: Form, { of, name: unknown }: UnknownName): Inste
 const quoted = (name: string) => `"${name.replace(/\\/g, "\\\\").replace(/"/g, '\\"').replace(/\n/g, "\\n")}"`;
 
 /** A first question about a metric. */
-export function about(metric: string, isCounter = false): Question {
+export function about(metric: string, isCounter = false, filters: Filter[] = []): Question {
   if (isPlainName(metric)) {
-    const text = textOf({ ...emptyForm(metric), rate: isCounter ? "counter" : "" });
+    const text = textOf({ ...emptyForm(metric), rate: isCounter ? "counter" : "", filters });
     return { language: "opentsdb", text, isForm: true, isHidden: false };
   }
   // Only lines have such names, and their fields stand behind the last point.
   const at = metric.lastIndexOf(".");
-  const text = at > 0 ? selectText(metric.slice(0, at), quoted(metric.slice(at + 1))) : selectText(metric);
+  const text = at > 0 ? selectText(metric.slice(0, at), quoted(metric.slice(at + 1)), filters) : selectText(metric, "*", filters);
   return { language: "influxql", text, isForm: false, isHidden: false };
 }
 
@@ -164,16 +172,20 @@ export const influxqlOf = (form: Form, { measurement, field }: Halves): string =
 /** A name as PromQL says it, in a selector. */
 export const selectorOf = (name: string): string => (/^[a-zA-Z_:][\w:]*$/.test(name) ? name : `{${quoted(name)}}`);
 
-/** A form's question in PromQL, as far as that can say it, about the metric by the name that it has there. */
-export function promqlOf(form: Form, name: string): string {
-  const exact = form.filters.filter(({ pattern }) => pattern !== "*");
-  const tests = exact.map(({ label, pattern }) => {
+/** A selector of the series that have such labels. */
+export function filteredOf(name: string, filters: Filter[]): string {
+  const tests = filters.filter(({ pattern }) => pattern !== "*").map(({ label, pattern }) => {
     const isPlain = !/[*|]/.test(pattern);
-    const regex = pattern.replace(/[.+?^$()[\]\\]/g, "\\\\$&").replace(/\*/g, ".*");
-    return `${label}${isPlain ? "=" : "=~"}"${isPlain ? pattern : regex}"`;
+    const regex = pattern.replace(/[.+?^$()[\]\\]/g, "\\$&").replace(/\*/g, ".*");
+    return `${/^[a-zA-Z_]\w*$/.test(label) ? label : quoted(label)}${isPlain ? "=" : "=~"}${quoted(isPlain ? pattern : regex)}`;
   });
   const plain = selectorOf(name);
-  const selector = tests.length ? (plain.endsWith("}") ? `${plain.slice(0, -1)}, ${tests.join(", ")}}` : `${plain}{${tests.join(", ")}}`) : plain;
+  return tests.length ? (plain.endsWith("}") ? `${plain.slice(0, -1)}, ${tests.join(", ")}}` : `${plain}{${tests.join(", ")}}`) : plain;
+}
+
+/** A form's question in PromQL, as far as that can say it, about the metric by the name that it has there. */
+export function promqlOf(form: Form, name: string): string {
+  const selector = filteredOf(name, form.filters);
   const inner = form.rate ? `${form.rate === "counter" ? "rate" : "deriv"}(${selector}[5m])` : selector;
   const splits = form.filters.filter((filter) => filter.splits).map(({ label }) => label);
   const by = splits.length ? ` by (${splits.join(", ")})` : "";

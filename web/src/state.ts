@@ -4,6 +4,7 @@
 import { database, here } from "./database";
 import { isForeign, translated } from "./links";
 import { type Language, type Question, about, formOf, storedTexts } from "./question";
+import type { Scope } from "./scope";
 import { type Range, type Zone, isZone } from "./time";
 
 export interface Explored {
@@ -113,15 +114,12 @@ export function write(explored: Explored): string {
 }
 
 /** The address of Explore with a first question about a metric. */
-export const exploring = (metric: string, counts = false) =>
-  write({ ...unexplored(), database: database(), questions: [about(metric, counts)] });
+export const exploring = (metric: string, counts = false, scope: Partial<Scope> = {}) =>
+  write({ ...unexplored(), database: database(), ...(scope.range ? { range: scope.range } : {}), questions: [about(metric, counts, scope.filters)] });
 
 /** The address of a metric's texts, as a table. */
 export const textsAddress = (metric: string) =>
   write({ ...unexplored(), database: database(), view: "table", questions: [storedTexts(metric)] });
-
-/** The address of a metric's own page. */
-export const metricAddress = (metric: string) => here(`#/metrics?${new URLSearchParams({ metric })}`);
 
 /** The address of the page about a label, or about one of its values. */
 export const labelAddress = (label: string, value = "") =>

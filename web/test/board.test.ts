@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
 import type { Panel } from "../src/api";
-import { boardText, changed, draftKey, drafts, exploredOf, fileName, fixed, hasDraft, lastText, mustBeFree, overOf, reworded, settled } from "../src/board";
+import { boardText, changed, draftOf, dropDraft, exploredOf, fileName, fixed, keepDraft, lastText, mustBeFree, reworded, settled } from "../src/board";
 import { boardIn, readBoard } from "../src/boardfile";
 import { enter } from "../src/database";
 
@@ -24,12 +24,6 @@ describe("panels", () => {
 });
 
 describe("the range of a dashboard", () => {
-  const over = (text: string) => overOf(new URLSearchParams(text));
-  it("is named, or has ends, or is that of each panel", () => {
-    expect([over("name=a"), over("range=6h"), over("range=6weeks")]).toEqual([null, { start: "6h-ago", end: "now" }, null]);
-    expect([over("start=now-7d"), over("end=1h-ago&range=6h"), over("start=2026/03/01&end=2026/03/02")])
-      .toEqual([{ start: "now-7d", end: "now" }, { start: "1h-ago", end: "1h-ago" }, { start: "2026/03/01", end: "2026/03/02" }]);
-  });
   it("means one time in panels of every zone", () => {
     const here = new Date(2026, 2, 1, 8).getTime();
     expect(fixed({ start: "2026/03/01-08:00", end: "now" })).toEqual({ start: String(here), end: "now" });
@@ -88,12 +82,16 @@ describe("a file of a dashboard", () => {
 describe("what is not stored yet", () => {
   afterEach(() => {
     enter(new URLSearchParams("db="));
-    drafts.clear();
+    dropDraft("a");
   });
   it("is of a dashboard of one database", () => {
-    drafts.set(draftKey("a"), { of_ms: 1, name: "b", panels: [] });
-    expect([hasDraft("a"), hasDraft("b")]).toEqual([true, false]);
+    const draft = { of_ms: 1, name: "b", panels: [] };
+    keepDraft("a", draft);
+    expect([draftOf("a"), draftOf("b")]).toEqual([draft, undefined]);
     enter(new URLSearchParams("db=other"));
-    expect(hasDraft("a")).toBe(false);
+    expect(draftOf("a")).toBeUndefined();
+    enter(new URLSearchParams("db="));
+    dropDraft("a");
+    expect(draftOf("a")).toBeUndefined();
   });
 });

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { addressIn, database, enter, here, isGone, leavesOpen, meantBy } from "../src/database";
-import { exploring, labelAddress, metricAddress, place } from "../src/state";
+import { metricAddress } from "../src/scope";
+import { exploring, labelAddress, place } from "../src/state";
 
 const params = (text: string) => new URLSearchParams(text);
 

@@ -3,14 +3,16 @@
 import { useRef, useState } from "preact/hooks";
 import { type Saved, forgetSaved, keepSaved, saved } from "../api";
 import { wantedOf } from "../asking";
-import { NAME_CHARS_MAX, boardText, fileName, fixed, hasDraft, mustBeFree, overOf, panelOf } from "../board";
+import { NAME_CHARS_MAX, boardText, draftOf, fileName, fixed, mustBeFree, panelOf } from "../board";
 import { here } from "../database";
 import { useAsked } from "../hooks";
+import { Ends } from "../parts/ends";
 import { Later } from "../parts/later";
 import { PanelCard } from "../parts/panel";
 import { textsOf } from "../parts/saves";
 import { Empty, Failed, Loading, save } from "../parts/small";
 import { Suggest, named } from "../parts/suggest";
+import { rangeOf } from "../scope";
 import { dashboardAddress, unexplored } from "../state";
 import { RANGES, type Range, timeText } from "../time";
 
@@ -40,7 +42,7 @@ function Gone({ name, taken, onChange }: { name: string; taken: string[]; onChan
   return (
     <>
       <Empty title={`There is no dashboard “${name}”`}><p>It may be deleted. <a href="#/dashboards">All dashboards</a></p></Empty>
-      {hasDraft(name) && <Later which="BoardEdit" board={nothing} taken={taken} onDone={done} onStored={onChange} />}
+      {draftOf(name) && <Later which="BoardEdit" board={nothing} taken={taken} onDone={done} onStored={onChange} />}
     </>
   );
 }
@@ -154,9 +156,9 @@ function Entry({ one, href, detail, onChange }: { one: Saved; href: string; deta
 }
 
 function Board({ board, taken, params, onChange }: { board: Saved; taken: string[]; params: URLSearchParams; onChange: () => void }) {
-  const over = overOf(params);
+  const over = rangeOf(params);
   const range = params.has("start") || params.has("end") ? "" : params.get("range") ?? "";
-  const [isEdited, setIsEdited] = useState(() => hasDraft(board.name));
+  const [isEdited, setIsEdited] = useState(() => draftOf(board.name) !== undefined);
   const panels = board.panels ?? [];
   const done = (name: string | null) => {
     setIsEdited(false);
@@ -175,13 +177,13 @@ function Board({ board, taken, params, onChange }: { board: Saved; taken: string
             <a href={address("")} aria-current={over ? undefined : "true"}>own</a>
             {RANGES.map((name) => <a key={name} href={address(name)} aria-current={name === range ? "true" : undefined}>{name}</a>)}
           </nav>
-          <Over key={JSON.stringify(over)} over={over} onChange={(next) => { location.hash = dashboardAddress(board.name, next); }} />
+          <Ends key={JSON.stringify(over)} range={over} onChange={(next) => { location.hash = dashboardAddress(board.name, next); }} />
           <button type="button" class="plain" title="Saves it as a file, for Import" onClick={() => save(fileName(board.name), "application/json", [boardText(board)])}>Export</button>
           <button type="button" aria-pressed={isEdited} onClick={() => setIsEdited(!isEdited)}>Edit</button>
         </span>
       </div>
       {isEdited && <Later key={board.changed_ms} which="BoardEdit" board={board} taken={taken} onDone={done} onStored={() => { setIsEdited(false); onChange(); }} />}
-      {!isEdited && hasDraft(board.name) && <p class="note" role="status">This is what is stored. What you changed is not; Edit shows it.</p>}
+      {!isEdited && draftOf(board.name) && <p class="note" role="status">This is what is stored. What you changed is not; Edit shows it.</p>}
       {fault && <Failed error={fault} />}
       {!fault && (
         <div class="panels">
@@ -200,20 +202,4 @@ function faultOf(range: Range): Error | null {
   } catch (error) {
     return error as Error;
   }
-}
-
-/** The range of all panels by its ends; each has its own again where nothing stands there. */
-function Over({ over, onChange }: { over: Range | null; onChange: (over: Range | null) => void }) {
-  const shown = (text = "") => (/^\d{11,}$/.test(text) ? timeText(Number(text), "local") : text);
-  const [start, setStart] = useState(shown(over?.start));
-  const [end, setEnd] = useState(shown(over?.end));
-  const [from, to] = [start.trim(), end.trim()];
-  return (
-    <form class="between" onSubmit={(event) => { event.preventDefault(); onChange(from || to ? { start: from || "1h-ago", end: to || "now" } : null); }}>
-      <input type="text" class="short" aria-label="From" placeholder="from" value={start} onInput={(event) => setStart(event.currentTarget.value)} />
-      <span aria-hidden="true">–</span>
-      <input type="text" class="short" aria-label="To" placeholder="to" value={end} onInput={(event) => setEnd(event.currentTarget.value)} />
-      <button type="submit">Show</button>
-    </form>
-  );
 }

@@ -2,7 +2,7 @@
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { type Note, Refusal, annotations } from "../api";
-import { type Outcomes, asBody, askAll, drawn, isAsked, wantedOf } from "../asking";
+import { type Outcomes, asBody, askAll, drawn, isAsked, letterOf, wantedOf } from "../asking";
 import { useAsked } from "../hooks";
 import { areBuckets, heat } from "../heat";
 import { Chart, LINES_MAX } from "../parts/chart";
@@ -63,6 +63,7 @@ export function Explore({ params }: { params: URLSearchParams }) {
   const series = useMemo(() => (found?.outcomes ?? []).flatMap(({ answer }) => answer?.series ?? []), [found]);
   const tables = useMemo(() => (found?.outcomes ?? []).flatMap(({ answer }) => answer?.tables ?? []), [found]);
   const isAnyAsked = explored.questions.some(isAsked);
+  const refused = (found?.outcomes ?? []).flatMap(({ error }, index) => (error instanceof Refusal && error.status === 400 ? [letterOf(index)] : []));
   const address = write(explored);
   useEffect(() => {
     if (found?.outcomes.some(({ answer }) => answer)) keep(address);
@@ -117,7 +118,7 @@ export function Explore({ params }: { params: URLSearchParams }) {
         <p class="bar">
           <button type="button" onClick={() => { setRows(Math.max(rows, explored.questions.length + 1)); set({ questions: [...explored.questions, another(explored.questions.at(-1))] }); }}>+ query</button>
           <Menu title="History" hotkey="h">{(close) => <Asked onChoose={close} />}</Menu>
-          <SaveMenu address={address} isAsked={isAnyAsked} />
+          <SaveMenu address={address} isAsked={isAnyAsked} refused={refused} />
           <span class="grow" />
           <Copy text={() => location.href}>Copy link</Copy>
           <Menu title="Copy as">

@@ -2,16 +2,17 @@
 
 import { useState } from "preact/hooks";
 import { type Facts, type Help, cardinality, catalogue, facts } from "../api";
-import { here } from "../database";
+import { database, here } from "../database";
 import { useAsked, useHidesOwn } from "../hooks";
 import { HideOwn, WITHOUT_OWN, isOwn } from "../parts/own";
 import { Delete } from "../parts/delete";
 import { Labelled } from "../parts/labelled";
-import { Drawn, Panels, exploringAs, shownOf } from "../parts/metricpanel";
+import { Drawn, Panels, ScopeBar, everyMs, exploringAs, noneIn, shownOf } from "../parts/metricpanel";
 import { Reporters } from "../parts/reporters";
 import { SeriesMakers } from "../parts/senders";
 import { Empty, Failed, Loading, Tile } from "../parts/small";
-import { labelAddress, metricAddress, textsAddress } from "../state";
+import { type Scope, metricAddress, panelsAddress, scopeOf } from "../scope";
+import { labelAddress, textsAddress } from "../state";
 import { spanText, timeText } from "../time";
 import { format } from "../units";
 
@@ -20,7 +21,8 @@ const VALUES_LISTED = 50;
 
 export function Metrics({ params }: { params: URLSearchParams }) {
   const [metric, label, value] = ["metric", "label", "value"].map((name) => params.get(name) ?? "") as [string, string, string];
-  const [search, setSearch] = useState("");
+  const scope = scopeOf(params);
+  const [search, setSearch] = useState(params.get("search") ?? "");
   const [hidesOwn, setHidesOwn] = useHidesOwn();
   // Who looks for them sees them.
   const without = hidesOwn && !search.toLowerCase().includes("foliot") ? WITHOUT_OWN : "";
@@ -33,7 +35,7 @@ export function Metrics({ params }: { params: URLSearchParams }) {
         <input type="search" placeholder="Find a metric by any part of its name" aria-label="Find a metric" value={search} onInput={(event) => setSearch(event.currentTarget.value)} />
         <HideOwn isHidden={hidesOwn} onChange={setHidesOwn} />
         {found && found.names.length > 0 && !metric && !label && (
-          <p class="bar">{arePanels ? <a href={here("#/metrics")}>What makes most series</a> : <a href={here("#/metrics?view=panels")}>Draw these beside one another</a>}</p>
+          <p class="bar">{arePanels ? <a href={here("#/metrics")}>What makes most series</a> : <a href={panelsAddress(search, scope)}>Draw these beside one another</a>}</p>
         )}
         {asked.error && <Failed error={asked.error} again={asked.again} />}
         {!found && asked.isLoading && <Loading what="Looking…" />}
@@ -50,7 +52,7 @@ export function Metrics({ params }: { params: URLSearchParams }) {
         </ul>
         {found && !found.is_whole && <p class="note">The first {found.names.length}; type more of the name to see others.</p>}
       </section>
-      {metric ? <Metric key={metric} metric={metric} /> : label ? <Labelled key={`${label}\0${value}`} label={label} value={value} /> : arePanels ? <Panels key={search} names={found?.names ?? []} /> : <Largest />}
+      {metric ? <Metric key={metric} metric={metric} scope={scope} /> : label ? <Labelled key={`${label}\0${value}`} label={label} value={value} /> : arePanels ? <Panels key={search} names={found?.names ?? []} search={search} scope={scope} /> : <Largest />}
     </div>
   );
 }
@@ -134,9 +136,9 @@ function Largest() {
   );
 }
 
-function Metric({ metric }: { metric: string }) {
+function Metric({ metric, scope }: { metric: string; scope: Scope }) {
   const counted = useAsked(metric, (signal) => cardinality({ metric, limit: 100 }, signal));
-  const drawn = useAsked(metric, (signal) => shownOf(metric, signal), 10_000);
+  const drawn = useAsked(`${metric} ${JSON.stringify(scope)}`, (signal) => shownOf(metric, scope, signal), everyMs(scope, 10_000));
   const [label, setLabel] = useState("");
   const [turn, setTurn] = useState(0);
   const [isWanted, setIsWanted] = useState(false);
@@ -162,15 +164,16 @@ function Metric({ metric }: { metric: string }) {
       <section class="card wide">
         <div class="head">
           <h2 class="name">{metric}</h2>
-          <a class="button" href={areTexts ? textsAddress(metric) : exploringAs(metric, shown?.kind)}>Explore</a>
+          <a class="button" href={areTexts ? textsAddress(metric) : exploringAs(metric, scope, shown)}>Explore</a>
         </div>
         {told.answer?.help && <Described of={told.answer.help} />}
+        {!areTexts && <ScopeBar scope={scope} of={{ db: database(), metric }} address={(next) => metricAddress(metric, next)} />}
         {drawn.error && <Failed error={drawn.error} again={drawn.again} />}
-        {!shown && drawn.isLoading && <Loading what="Drawing the last hour…" />}
-        {shown && shown.series.length > 0 && <Drawn metric={metric} shown={shown} height={220} />}
+        {!shown && drawn.isLoading && <Loading what="Drawing…" />}
+        {shown && shown.series.length > 0 && <Drawn metric={metric} scope={scope} shown={shown} height={220} />}
         {shown && !shown.series.length && (areTexts
           ? <Empty title="Its values are texts, which no graph shows"><p><a href={textsAddress(metric)}>Read them in a table</a></p></Empty>
-          : <Empty title="No samples in the last hour"><p>Explore may find older ones.</p></Empty>)}
+          : <Empty title={noneIn(scope)}><p>A wider range may have some.</p></Empty>)}
       </section>
       {told.error && <Failed error={told.error} again={told.again} />}
       {isDear && !isWanted && <p class="bar wide"><button type="button" onClick={() => setIsWanted(true)}>Count its samples and bytes</button></p>}

@@ -4,7 +4,7 @@
 
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { type Panel, Refusal, type Saved, check, forgetSaved, keepSaved } from "../api";
-import { type Draft, NAME_CHARS_MAX, changed, draftKey, drafts, exploredOf, mustBeFree, panelOf, reworded, settled } from "../board";
+import { type Draft, NAME_CHARS_MAX, changed, draftOf, dropDraft, exploredOf, keepDraft, mustBeFree, panelOf, reworded, settled } from "../board";
 import { database } from "../database";
 import { type Language, bodyOf } from "../question";
 import { pooled } from "../slices";
@@ -66,19 +66,18 @@ async function wrongIn(panels: Draft["panels"], stored: Panel[]): Promise<Wrong 
 }
 
 export function BoardEdit({ board, taken, onDone: close, onStored }: Props) {
-  const key = draftKey(board.name);
-  const [draft] = useState(() => drafts.get(key));
+  const [draft] = useState(() => draftOf(board.name));
   const [name, setName] = useState(draft?.name ?? board.name);
   const [panels, setPanels] = useState<Draft["panels"]>(() => draft?.panels ?? (board.panels ?? []).map((panel, at) => ({ ...panel, key: at })));
   const isOfAnother = draft !== undefined && draft.of_ms !== board.changed_ms;
   // At once: whoever leaves the page in the same moment finds the last change, too.
   useLayoutEffect(() => {
     const bare = panels.map(({ title, address }) => ({ title, address }));
-    if (name !== board.name || JSON.stringify(bare) !== JSON.stringify((board.panels ?? []).map(({ title, address }) => ({ title, address })))) drafts.set(key, { of_ms: draft?.of_ms ?? board.changed_ms, name, panels });
-    else drafts.delete(key);
+    if (name !== board.name || JSON.stringify(bare) !== JSON.stringify((board.panels ?? []).map(({ title, address }) => ({ title, address })))) keepDraft(board.name, { of_ms: draft?.of_ms ?? board.changed_ms, name, panels });
+    else dropDraft(board.name);
   }, [name, panels]);
   const onDone = (to: string | null) => {
-    drafts.delete(key);
+    dropDraft(board.name);
     close(to);
   };
   const [metric, setMetric] = useState("");

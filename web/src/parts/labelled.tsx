@@ -2,7 +2,8 @@
 
 import { cardinality } from "../api";
 import { useAsked, useHidesOwn } from "../hooks";
-import { labelAddress, metricAddress } from "../state";
+import { metricAddress } from "../scope";
+import { labelAddress } from "../state";
 import { format } from "../units";
 import { isOwn } from "./own";
 import { Reporters } from "./reporters";

@@ -1,25 +1,33 @@
-// A metric's last hour by what it is: a gauge as it is, a counter as a rate, a histogram as a map of its buckets.
+// A metric over a range by what it is: a gauge as it is, a counter as a rate, a histogram as a map of its buckets.
 
 import { useState } from "preact/hooks";
 import { query } from "../api";
-import { answered } from "../asking";
+import { answered, wantedOf } from "../asking";
+import { unknownName } from "../advice";
 import { database } from "../database";
 import { areBuckets, heat } from "../heat";
 import { useAsked } from "../hooks";
-import { type Question, about, bodyOf, isPlainName } from "../question";
+import { type Filter, type Question, about, bodyOf, filteredOf, isPlainName } from "../question";
+import { type Scope, metricAddress, panelsAddress, rangeName, rangeText } from "../scope";
 import { type Series, isCounter, numbers, sharedLabels, title } from "../series";
-import { exploring, metricAddress, unexplored, write } from "../state";
-import { type Span, step } from "../time";
+import { exploring, unexplored, write } from "../state";
+import { RANGES, type Span, moves, step } from "../time";
 import { unitOf } from "../units";
 import { Chart } from "./chart";
+import { Ends } from "./ends";
+import { Filters } from "./filters";
 import { Heatmap } from "./heatmap";
 import { Empty, Failed, Loading } from "./small";
 
-const HOUR_MS = 3_600_000;
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
 
-/** Steps of an hour: a map's are wider. */
+/** Steps of a range: a map's are wider. */
 const STEPS = 240;
 const MAP_STEPS = 60;
+
+/** What a map's buckets are rated over, where its columns are no wider. */
+const RATED_MS = 5 * MINUTE_MS;
 
 export interface Shown {
   kind: "gauge" | "counter" | "histogram";
@@ -30,39 +38,59 @@ export interface Shown {
 /** What Prometheus' libraries call the buckets of a histogram. */
 const isBucketName = (metric: string) => /^[a-zA-Z_:][\w:]*_bucket$/.test(metric);
 
-const bucketQuestion = (metric: string): Question => ({ language: "promql", text: `sum by (le) (rate(${metric}[5m]))`, isForm: false, isHidden: false });
+function bucketQuestion(metric: string, { start, end }: Span, filters: Filter[]): Question {
+  const window = step(end - start, MAP_STEPS) > RATED_MS ? "$step" : "5m";
+  return { language: "promql", text: `sum by (le) (rate(${filteredOf(metric, filters)}[${window}]))`, isForm: false, isHidden: false };
+}
 
-export async function shownOf(metric: string, signal: AbortSignal): Promise<Shown> {
-  const span = { start: Date.now() - HOUR_MS, end: Date.now() };
-  const ask = async (question: Question, steps = STEPS) => (await answered(database(), question, { ...bodyOf(question, span, step(HOUR_MS, steps)), by_itself: true }, signal)).series;
+export async function shownOf(metric: string, scope: Scope, signal: AbortSignal): Promise<Shown> {
+  const { range, filters } = scope;
+  const { span } = wantedOf({ ...unexplored(), range });
+  const ask = async (question: Question, steps = STEPS) => {
+    const body = { ...bodyOf(question, span, step(span.end - span.start, steps)), by_itself: true };
+    // A label that no series has, or not with such a value, is no fault of any metric.
+    return (await answered(database(), question, body, signal).catch((error) => {
+      if (filters.length && unknownName(error)) return null;
+      throw error;
+    }))?.series ?? [];
+  };
   if (isBucketName(metric)) {
-    const series = await ask(bucketQuestion(metric), MAP_STEPS);
+    const series = await ask(bucketQuestion(metric, span, filters), MAP_STEPS);
     if (areBuckets(series)) return { kind: "histogram", span, series };
   }
-  if (!isPlainName(metric)) return { kind: "gauge", span, series: await ask(about(metric)) };
-  // The samples as they are tell a counter from a gauge: their last quarter of an hour is enough, where there are some.
-  const stored = async (start: number) => {
+  if (!isPlainName(metric)) return { kind: "gauge", span, series: await ask(about(metric, false, filters)) };
+  // The samples as they are tell a counter from a gauge: the last quarter of an hour is enough, where there are some.
+  const stored = async (backMs: number) => {
+    const start = Math.max(span.start, span.end - backMs);
     const body = { ...bodyOf(about(metric), { start, end: span.end }, step(HOUR_MS, STEPS)), text: `none:${metric}`, by_itself: true };
     return (await query(database(), body, signal).catch(() => null))?.series ?? [];
   };
-  const recent = await stored(span.end - HOUR_MS / 4);
-  const counts = isCounter((recent.length ? recent : await stored(span.start)).slice(0, 20), metric);
-  return { kind: counts ? "counter" : "gauge", span, series: await ask(about(metric, counts)) };
+  const recent = await stored(HOUR_MS / 4);
+  const counts = isCounter((recent.length ? recent : await stored(HOUR_MS)).slice(0, 20), metric);
+  return { kind: counts ? "counter" : "gauge", span, series: await ask(about(metric, counts, filters)) };
 }
 
 /** Explore with the metric as its panel shows it. */
-export const exploringAs = (metric: string, kind: Shown["kind"] = "gauge") => (kind === "histogram"
-  ? write({ ...unexplored(), database: database(), view: "heatmap", questions: [bucketQuestion(metric)] })
-  : exploring(metric, kind === "counter"));
+export const exploringAs = (metric: string, scope: Scope, shown: Shown | null) => (shown?.kind === "histogram"
+  ? write({ ...unexplored(), database: database(), range: scope.range, view: "heatmap", questions: [bucketQuestion(metric, shown.span, scope.filters)] })
+  : exploring(metric, shown?.kind === "counter", scope));
 
-const SAID = { gauge: "averaged over all series", counter: "as a rate, because the values only grow", histogram: "as a map of its buckets" };
+const said = (kind: Shown["kind"], { filters }: Scope) => {
+  const splits = filters.filter((filter) => filter.splits).map(({ label }) => label);
+  switch (kind) {
+    case "counter": return "as a rate, because the values only grow";
+    case "histogram": return "as a map of its buckets";
+    default: return splits.length ? `averaged by ${splits.join(", ")}` : filters.length ? "averaged over all such series" : "averaged over all series";
+  }
+};
 
-export function Drawn({ metric, shown: { kind, span, series }, height }: { metric: string; shown: Shown; height: number }) {
+export function Drawn({ metric, scope, shown: { kind, span, series }, height }: { metric: string; scope: Scope; shown: Shown; height: number }) {
   const shared = sharedLabels(series);
-  const label = `${metric}, the last hour`;
+  const over = rangeText(scope.range);
+  const label = `${metric}, ${over}`;
   return (
     <>
-      <p class="note">the last hour, {SAID[kind]}</p>
+      <p class="note">{over}, {said(kind, scope)}</p>
       {kind === "histogram"
         ? <Heatmap heat={heat(series, true)} span={span} unit="/s" zone="local" height={height} label={label} />
         : (
@@ -75,32 +103,54 @@ export function Drawn({ metric, shown: { kind, span, series }, height }: { metri
   );
 }
 
+/** The range of panels, and the labels that their series have. */
+export function ScopeBar({ scope, of, address }: { scope: Scope; of: Record<string, string>; address: (scope: Scope) => string }) {
+  const go = (next: Scope) => { location.hash = address(next); };
+  const name = rangeName(scope.range);
+  return (
+    <div class="bar scope" role="group" aria-label="What is drawn">
+      <nav class="segments" aria-label="Range">
+        {RANGES.map((one) => <a key={one} href={address({ ...scope, range: { start: `${one}-ago`, end: "now" } })} aria-current={one === name ? "true" : undefined}>{one}</a>)}
+      </nav>
+      <Ends key={JSON.stringify(scope.range)} range={name ? null : scope.range} onChange={(range) => go({ ...scope, range: range ?? { start: "1h-ago", end: "now" } })} />
+      <Filters filters={scope.filters} of={of} onChange={(filters) => go({ ...scope, filters })} />
+    </div>
+  );
+}
+
 /** Panels that are drawn at first, and that come at a time. */
 const PANELS = 12;
 
-/** How often panels beside one another are asked again. */
+/** How often panels beside one another are asked again, where their range moves. */
 const EVERY_MS = 30_000;
 
-/** Several metrics beside one another. */
-export function Panels({ names }: { names: string[] }) {
+/** Several metrics beside one another: those that have a text in their names. */
+export function Panels({ names, search, scope }: { names: string[]; search: string; scope: Scope }) {
   const [count, setCount] = useState(PANELS);
   return (
     <div>
-      <div class="panels narrow">{names.slice(0, count).map((name) => <Panel key={name} metric={name} />)}</div>
+      <ScopeBar scope={scope} of={{ db: database() }} address={(next) => panelsAddress(search, next)} />
+      <div class="panels narrow">{names.slice(0, count).map((name) => <Panel key={name} metric={name} scope={scope} />)}</div>
       {names.length > count && <p class="bar"><button type="button" onClick={() => setCount(count + PANELS)}>{Math.min(PANELS, names.length - count)} more</button></p>}
     </div>
   );
 }
 
-function Panel({ metric }: { metric: string }) {
-  const asked = useAsked(metric, (signal) => shownOf(metric, signal), EVERY_MS);
+/** How often a panel is asked again. */
+export const everyMs = ({ range }: Scope, ms: number) => (moves(range.end) ? ms : 0);
+
+function Panel({ metric, scope }: { metric: string; scope: Scope }) {
+  const asked = useAsked(`${metric} ${JSON.stringify(scope)}`, (signal) => shownOf(metric, scope, signal), everyMs(scope, EVERY_MS));
   const shown = asked.answer;
   return (
     <article class="card panel">
-      <div class="head"><h2 class="name"><a href={metricAddress(metric)}>{metric}</a></h2><a href={exploringAs(metric, shown?.kind)}>Explore</a></div>
+      <div class="head"><h2 class="name"><a href={metricAddress(metric, scope)}>{metric}</a></h2><a href={exploringAs(metric, scope, shown)}>Explore</a></div>
       {asked.error && <Failed error={asked.error} again={asked.again} />}
-      {!shown && asked.isLoading && <Loading what="Drawing the last hour…" />}
-      {shown && (shown.series.length ? <Drawn metric={metric} shown={shown} height={150} /> : <Empty title="No numbers in the last hour" />)}
+      {!shown && asked.isLoading && <Loading what={`Drawing ${rangeText(scope.range)}…`} />}
+      {shown && (shown.series.length ? <Drawn metric={metric} scope={scope} shown={shown} height={150} /> : <Empty title={noneIn(scope)} />)}
     </article>
   );
 }
+
+/** Why nothing is drawn. */
+export const noneIn = ({ range, filters }: Scope) => `No numbers in ${rangeText(range)}${filters.length ? ` with ${filters.map(({ label, pattern }) => `${label}=${pattern}`).join(", ")}` : ""}`;

@@ -1,12 +1,13 @@
 // One question of Explore: as a form, or as text in its language.
 
-import { useRef, useState } from "preact/hooks";
+import { useRef } from "preact/hooks";
 import { letterOf } from "../asking";
 import { halvesOf, promqlName, storedFields } from "../metric";
 import {
-  AGGREGATORS, FOLDS, type Filter, type Form, type Language, type Question, TO_FILL_IN, emptyForm, formOf, influxqlOf, promqlOf, textOf,
+  AGGREGATORS, FOLDS, type Form, type Language, type Question, TO_FILL_IN, emptyForm, formOf, influxqlOf, promqlOf, textOf,
 } from "../question";
 import { isCounterName } from "../series";
+import { Filters } from "./filters";
 import { Suggest, named } from "./suggest";
 import { Text } from "./text";
 
@@ -76,15 +77,8 @@ export function Row({ question, database, index, canRemove, onChange, onRemove, 
 
 function FormFields({ form, database, onChange }: { form: Form; database: string; onChange: (form: Form) => void }) {
   const set = (part: Partial<Form>) => onChange({ ...form, ...part });
-  const setFilter = (at: number, part: Partial<Filter> | null) => {
-    const filters = form.filters.flatMap((filter, index) => (index !== at ? [filter] : part ? [{ ...filter, ...part }] : []));
-    set({ filters });
-  };
   const of = { db: database, metric: form.metric };
   const windows = [...new Set(["$step", "", "10s", "1m", "5m", "1h", "1d", form.window])];
-  const [adding, setAdding] = useState(false);
-  // The label that was just added, whose value is typed next.
-  const [added, setAdded] = useState("");
   return (
     <div class="form">
       <Suggest
@@ -115,29 +109,7 @@ function FormFields({ form, database, onChange }: { form: Form; database: string
           <option value="rate">change a second</option>
         </select>
       </label>
-      {form.filters.map((filter, at) => (
-        <span class="filter" key={filter.label}>
-          <b>{filter.label}</b>
-          <Suggest
-            label={`Value of ${filter.label}`} value={filter.pattern} placeholder="*" isFirst={filter.label === added}
-            suggest={named("values", { ...of, label: filter.label })} onChange={(pattern) => setFilter(at, { pattern: pattern || "*" })}
-          />
-          <label title="A line for each value">
-            <input type="checkbox" checked={filter.splits} onChange={(event) => setFilter(at, { splits: event.currentTarget.checked })} />split
-          </label>
-          <button type="button" class="plain" aria-label={`Remove ${filter.label}`} onClick={() => setFilter(at, null)}>×</button>
-        </span>
-      ))}
-      {form.metric && (adding
-        ? <Suggest
-            className="label" label="Label" placeholder="Label" value="" isFirst suggest={named("labels", of)}
-            onChange={(label) => {
-              setAdding(false);
-              setAdded(label);
-              if (label) set({ filters: [...form.filters.filter((filter) => filter.label !== label), { label, pattern: "*", splits: true }] });
-            }}
-          />
-        : <button type="button" class="plain" onClick={() => setAdding(true)}>+ label</button>)}
+      {form.metric && <Filters filters={form.filters} of={of} onChange={(filters) => set({ filters })} />}
     </div>
   );
 }

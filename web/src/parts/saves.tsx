@@ -12,11 +12,18 @@ import { Failed } from "./small";
 /** What an address asks, in a line. */
 export const textsOf = (address: string) => exploredOf(address).questions.map(({ text }) => text).join(" · ");
 
-export function SaveMenu({ address, isAsked }: { address: string; isAsked: boolean }) {
-  return <Menu title="Saved">{(close) => <Saves address={address} isAsked={isAsked} close={close} />}</Menu>;
+interface Props {
+  address: string;
+  isAsked: boolean;
+  /** Letters of questions that the server could not read. */
+  refused: string[];
 }
 
-function Saves({ address, isAsked, close }: { address: string; isAsked: boolean; close: () => void }) {
+export function SaveMenu(props: Props) {
+  return <Menu title="Saved">{(close) => <Saves {...props} close={close} />}</Menu>;
+}
+
+function Saves({ address, isAsked, refused, close }: Props & { close: () => void }) {
   const asked = useAsked("saved", saved);
   const all: Saved[] = asked.answer?.saved ?? [];
   const queries = all.filter(({ kind }) => kind === "query");
@@ -71,6 +78,7 @@ function Saves({ address, isAsked, close }: { address: string; isAsked: boolean;
           <button type="submit">Save</button>
         </form>
       )}
+      {isAsked && refused.length > 0 && <span class="note">{refused.join(", ")} {refused.length === 1 ? "is" : "are"} refused as {refused.length === 1 ? "it stands" : "they stand"}, and will be when opened: mend before you save.</span>}
       {error && <Failed error={error} />}
       {said && <span class="note" role="status">{said}</span>}
     </>

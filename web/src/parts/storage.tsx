@@ -4,7 +4,7 @@ import { useMemo, useState } from "preact/hooks";
 import { type Status, cardinality, pastDay } from "../api";
 import { database } from "../database";
 import { useAsked } from "../hooks";
-import { metricAddress } from "../state";
+import { metricAddress } from "../scope";
 import { spanText } from "../time";
 import { format } from "../units";
 import { Chart } from "./chart";
