@@ -113,7 +113,7 @@ test("a file that is no text of UTF-8 is told by what it is, and a packed one is
   const choose = (name, buffer) => page.getByLabel("File to import").setInputFiles({ name, mimeType: "text/csv", buffer });
   for (const [buffer, said] of [
     [Buffer.from(`\ufeff${csv}`, "utf16le"), "This file is UTF-16: save it as UTF-8"], [Buffer.from(csv, "latin1"), "by its look it is Latin-1"],
-    [Buffer.from("PK\x03\x04\0\0"), "a zip archive"], [gzipSync(csv).subarray(0, 40), "damaged or cut off"],
+    [Buffer.from("PK\x03\x04\0\0"), "a zip archive"], [gzipSync(csv).subarray(0, 40), "damaged or cut off"], [Buffer.alloc(0), "This file is empty."],
   ]) {
     await choose("odd.csv", buffer);
     await page.getByText(said).waitFor();

@@ -11,6 +11,8 @@ export interface Column {
 
 export interface Sheet {
   columns: Column[];
+  /** The line of the header: the second one where the first says what divides cells. */
+  header: number;
   /** Unit of numbers in the column of times. */
   precision: "s" | "ms" | "us" | "ns" | "date";
   separator: string;
@@ -117,6 +119,11 @@ export function cellMs(cell: string, slashed: Slashed = "day"): number | null {
 
 const isDate = (cell: string) => cellMs(cell) !== null || cellMs(cell, "month") !== null;
 
+const isTruth = (text: string) => /^\s*(true|false)\s*$/i.test(text);
+
+/** What spreadsheets write into a first line, to say what divides cells. */
+const SAID = /^"?sep=([^"\r])"?\r?$/i;
+
 const TIMES = /^(time|timestamp|ts|date|datetime|when|at|time_?(ms|ns|us|s)|_time)$/i;
 
 /** Whether so many of the cells of a column are of a kind that the column is: bad ones are named with their lines later. */
@@ -124,11 +131,13 @@ const areMost = (count: number, all: number) => count > all / 2;
 
 /** Which column is what, guessed from the header and the first rows. */
 export function sheetOf(lines: string[], wanted?: Sheet["decimal"]): Sheet | null {
-  const header = lines[0];
-  if (!header) return null;
-  const separator = [",", ";", "\t", "|"].map((mark) => [mark, cells(header, mark).length] as const).sort((a, b) => b[1] - a[1])[0]![0];
-  const names = cells(header, separator).map((name) => name.trim());
-  const rows = lines.slice(1).filter(Boolean).map((line) => cells(line, separator));
+  const said = SAID.exec(lines[0] ?? "")?.[1];
+  const header = said === undefined ? 0 : 1;
+  const first = lines[header];
+  if (!first) return null;
+  const separator = said ?? [",", ";", "\t", "|"].map((mark) => [mark, cells(first, mark).length] as const).sort((a, b) => b[1] - a[1])[0]![0];
+  const names = cells(first, separator).map((name) => name.trim());
+  const rows = lines.slice(header + 1).filter(Boolean).map((line) => cells(line, separator));
   if (names.length < 2 || !rows.length || names.every(isNumber)) return null;
   const stands = (at: number) => rows.map((row) => row[at] ?? "").filter((cell) => cell !== "");
   const hasCommas = (at: number) => stands(at).some((cell) => cell.includes(",")) && areMost(stands(at).filter((cell) => COMMA.test(cell)).length, stands(at).length);
@@ -146,14 +155,14 @@ export function sheetOf(lines: string[], wanted?: Sheet["decimal"]): Sheet | nul
   const columns = names.map((name, at): Column => {
     if (at === time) return { name, role: "time" };
     if (!name) return { name, role: "none" };
-    return { name, role: areMostly(at, isNumber) ? "value" : "label" };
+    return { name, role: areMostly(at, isNumber) || areMostly(at, isTruth) ? "value" : "label" };
   });
-  return { columns, separator, decimal, slashed: time < 0 ? "day" : slashedOf(stands(time)), precision: time < 0 ? "ns" : precisionOf(column(time).find((cell) => isNumber(cell) || isDate(cell)) ?? "") };
+  return { columns, header: header + 1, separator, decimal, slashed: time < 0 ? "day" : slashedOf(stands(time)), precision: time < 0 ? "ns" : precisionOf(column(time).find((cell) => isNumber(cell) || isDate(cell)) ?? "") };
 }
 
 /** The same with another column as the time, whose cells tell in which unit. */
 export function timedBy(sheet: Sheet, at: number, lines: string[]): Sheet {
-  const stands = lines.slice(1).filter(Boolean).map((line) => (cells(line, sheet.separator)[at] ?? "").trim());
+  const stands = lines.slice(sheet.header).filter(Boolean).map((line) => (cells(line, sheet.separator)[at] ?? "").trim());
   const known = stands.find((cell) => isDate(cell) || isNumber(cell));
   const columns = sheet.columns.map((column, index): Column => (index === at ? { ...column, role: "time" } : column.role === "time" ? { ...column, role: "none" } : column));
   return { ...sheet, columns, slashed: slashedOf(stands), precision: known === undefined ? sheet.precision : precisionOf(isDate(known) ? "" : known) };

@@ -92,8 +92,8 @@ export function linesOf(text: string, sheet: Sheet, measurement: string, firstLi
   const { rows, rest } = rowsOf(text, sheet.separator, firstLine);
   let empty = 0;
   const made = rows.map((row, at) => {
-    // The header is no row.
-    if (row === null || firstLine + at === 1) return "";
+    // The header, and what stands before it, are no rows.
+    if (row === null || firstLine + at <= sheet.header) return "";
     const one = lineOf(row, sheet, measurement);
     if (!one && row.trim()) empty += 1;
     return one;

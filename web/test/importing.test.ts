@@ -45,6 +45,21 @@ describe("tables", () => {
     expect(sheetOf(["1,2", "3,4"])).toBeNull();
     expect(sheetOf(["a,b"])).toBeNull();
   });
+  it("may say before their header what divides cells", () => {
+    for (const first of ["sep=;", "SEP=;\r", '"sep=;"']) {
+      const lines = [first, "time;a,b;c,d,e", "1700000000;1;x"];
+      const sheet = sheetOf(lines)!;
+      expect([sheet.header, sheet.separator, sheet.columns.map(({ role }) => role)]).toEqual([2, ";", ["time", "value", "label"]]);
+      expect(linesOf(lines.join("\n"), sheet, "m", 1)).toMatchObject({ sent: "\n\nm,c\\,d\\,e=x a\\,b=1 1700000000000000000", empty: 0 });
+    }
+    expect(sheetOf(["sep=;"])).toBeNull();
+  });
+  it("have values that are true or false", () => {
+    const lines = ["time,door,open", "1700000000,front,true", "1700000001,back,False", "1700000002,back,maybe"];
+    const sheet = sheetOf(lines)!;
+    expect(sheet.columns.map(({ role }) => role)).toEqual(["time", "label", "value"]);
+    expect(lineOf(lines[2]!, sheet, "m")).toBe("m,door=back open=False 1700000001000000000");
+  });
   it("may have a comma before decimals, which is told, and can be said", () => {
     const rows = ["t;v", "1700000000;1.234,5", "1700000001;-2", "1700000002;7,25"];
     const sheet = sheetOf(rows)!;

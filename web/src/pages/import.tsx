@@ -45,6 +45,7 @@ async function look(given: File): Promise<Chosen> {
   const fault = faultOf(bytes);
   if (fault) throw new Error(fault);
   const text = new TextDecoder().decode(bytes);
+  if (!text.trim()) throw new Error(file.size ? "This file has nothing but blank lines." : "This file is empty.");
   const lines = text.split("\n").slice(0, 200);
   if (file.size > LOOKED_AT_BYTES) lines.pop();
   const found = formatOf(lines);
@@ -181,7 +182,7 @@ interface SheetProps {
 }
 
 function SheetForm({ sheet, measurement, lines, onSheet, onDecimal, onMeasurement }: SheetProps) {
-  const rows = rowsOf(lines.slice(1).join("\n"), sheet.separator, 2).rows.filter((row) => row !== null && row !== "").slice(0, ROWS_SHOWN).map((row) => cells(row!, sheet.separator));
+  const rows = rowsOf(lines.slice(sheet.header).join("\n"), sheet.separator, sheet.header + 1).rows.filter((row) => row !== null && row !== "").slice(0, ROWS_SHOWN).map((row) => cells(row!, sheet.separator));
   const setRole = (at: number, role: Role) => onSheet(role === "time"
     ? timedBy(sheet, at, lines)
     : { ...sheet, columns: sheet.columns.map((column, index): Column => (index === at ? { ...column, role } : column)) });
