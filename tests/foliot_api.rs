@@ -503,8 +503,19 @@ fn cardinality_counts_series_and_values() {
     assert_eq!((&next["name"], &next["samples"]), (&json!("cpu.a"), &json!(30)));
     assert!(greatest["bytes"].as_u64() > next["bytes"].as_u64(), "{weighed}");
     assert_eq!(weighed["metrics"].as_array().unwrap().len(), 2);
-    let path = format!("{ROOT}/cardinality?weigh=yes");
-    described("GET", &path, &server.get(&path), 400);
+    // When each was last used: by its newest series, whatever is weighed.
+    let last = |about: &str, name: &str| {
+        let told = get(&server, &format!("cardinality?last=true&{about}"));
+        let metrics = told["metrics"].as_array().unwrap().clone();
+        metrics.into_iter().find(|one| one["name"] == name).unwrap()["last_ms"].clone()
+    };
+    assert_eq!(last("limit=1000", "mem.v"), 2_699_000);
+    assert_eq!(last("limit=1000&label=dc&value=y1", "mem.v"), 600_000);
+    assert_eq!(last("weigh=true", "mem.v"), 2_699_000);
+    for wrong in ["weigh=yes", "last=1"] {
+        let path = format!("{ROOT}/cardinality?{wrong}");
+        described("GET", &path, &server.get(&path), 400);
+    }
     server.stop();
 }
 
@@ -587,8 +598,15 @@ fn a_delete_tells_what_goes_and_takes_no_more_than_was_said() {
         post(&server, "delete", &body, 400);
     }
     assert_eq!(left(), 4);
-    assert_eq!(delete(json!({"metric": "cpu.u"})), (2, 2));
+    // With the last sample goes the name of its series.
+    let named = || get(&server, "cardinality");
+    assert_eq!(named()["series"], 4);
+    assert_eq!(delete(json!({"metric": "cpu.u", "labels": {"host": "b"}})), (1, 1));
+    let host = json!([{"name": "host", "values": 1, "series": 2}]);
+    assert_eq!((&named()["series"], &named()["labels"]), (&json!(3), &host));
+    assert_eq!(delete(json!({"metric": "cpu.u"})), (1, 1));
     assert_eq!(left(), 2);
+    assert_eq!(get(&server, "catalogue?of=metrics")["names"], json!(["cpu.v", "cpux.u"]));
     server.stop();
 }
 

@@ -453,7 +453,8 @@ test("PromQL is completed, answered, explained and said where it is wrong", asyn
   await page.keyboard.press("Tab");
   await page.keyboard.type("=\"b");
   await page.getByRole("option", { name: /^"b"/ }).waitFor();
-  await page.keyboard.press("Escape");
+  await page.keyboard.press("Tab");
+  await becomes(() => editor.textContent(), 'rate(jobs_total{queue="b"}', "the quote that the editor has closed is there once");
   await page.keyboard.press("Control+A");
   await page.keyboard.press("Delete");
   await page.keyboard.insertText("sum(rate(jobs_total[5m])) > bool 0");

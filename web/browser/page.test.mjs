@@ -447,6 +447,34 @@ test("metrics are drawn beside one another, each by its kind, and texts are read
   await page.getByRole("cell", { name: "dry" }).waitFor();
 });
 
+test("what makes most series is counted at any time or of one, and each tells when it was last used", async () => {
+  await load();
+  const before = now() - 3 * 86_400;
+  await write(Array.from({ length: 400 }, (_, at) => `aged,of=${at} v=1 ${before}000000000`).join("\n"));
+  await go("#/metrics");
+  const aged = page.locator(".ranks li", { hasText: "aged.v" });
+  await becomes(() => aged.textContent(), /^aged\.v 3 d ago 400$/);
+  await page.getByRole("navigation", { name: "Range" }).getByRole("link", { name: "24h" }).click();
+  await page.getByText("with samples in the last 24h").waitFor();
+  await becomes(() => aged.count(), 0);
+  await page.locator(".ranks li", { hasText: "load.one" }).waitFor();
+  await page.getByLabel("Day").fill(new Date(before * 1000).toISOString().slice(0, 10));
+  await becomes(() => aged.textContent(), /400$/);
+  await page.reload();
+  await becomes(() => aged.textContent(), /400$/);
+  await becomes(() => page.locator(".ranks li", { hasText: "load.one" }).count(), 0);
+  // What is deleted whole is neither listed nor counted.
+  await keep("delete", { metric: "aged.v", labels: { of: "7" } });
+  await go("#/metrics?metric=aged.v");
+  await page.getByText("399 series", { exact: true }).waitFor();
+  await keep("delete", { metric: "aged.v" });
+  await page.reload();
+  await page.getByText("There is no such metric").waitFor();
+  // Its panel is asked for beside that.
+  await page.waitForLoadState("networkidle");
+  forgive("400");
+});
+
 test("who sends it is told by protocol and address", async () => {
   await put(`put sent.here ${now()} 1 bed=north\nput sent.here ${now()} wrong bed=north\n`);
   await go("#/operations?view=senders");
@@ -907,7 +935,7 @@ test("every page fits a phone, and has no serious fault that axe finds", async (
   await load();
   await keep("saved", { name: "Axe", panels: ["graph", "table", "number"].map((view) => ({ title: `Ones as ${view}`, address: `#/explore?start=15m-ago&view=${view}&m=avg:$step-avg:load.one{host=*}` })) });
   const axe = readFileSync(new URL("../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
-  const pages = ["#/home", "#/explore?start=15m-ago&m=avg:$step-avg:load.one{host=*}", "#/metrics?metric=load.one", "#/metrics", "#/dashboards", "#/dashboards?name=Axe", "#/dashboards?name=Axe Edit", "#/monitoring", "#/monitoring?view=rules", "#/monitoring?view=alerts", "#/monitoring?view=relabelling", "#/import", "#/reports",
+  const pages = ["#/home", "#/explore?start=15m-ago&m=avg:$step-avg:load.one{host=*}", `#/explore?${new URLSearchParams([["start", "15m-ago"], ["p", "rate(load_one{host=\"a\"}[5m]) # is"], ["i", "SELECT max(one) FROM load WHERE host = 'a' AND time >= $start"]])}`, "#/metrics?metric=load.one", "#/metrics", "#/dashboards", "#/dashboards?name=Axe", "#/dashboards?name=Axe Edit", "#/monitoring", "#/monitoring?view=rules", "#/monitoring?view=alerts", "#/monitoring?view=relabelling", "#/import", "#/reports",
     ...["overview", "senders", "queries", "storage", "backups", "retention", "settings", "log"].map((view) => `#/operations?view=${view}`)];
   await context.close();
   const fits = async (hash) => {

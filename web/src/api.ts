@@ -144,8 +144,8 @@ export interface Cardinality {
   series: number;
   metrics_total: number;
   labels_total: number;
-  /** With the size of each where that was asked. */
-  metrics: { name: string; series: number; samples?: number; bytes?: number }[];
+  /** With the size of each, and the time of its last sample, where these were asked. */
+  metrics: { name: string; series: number; samples?: number; bytes?: number; last_ms?: number | null }[];
   labels: { name: string; values: number; series: number }[];
   pairs: { name: string; value: string; series: number }[];
 }

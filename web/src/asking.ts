@@ -153,7 +153,7 @@ export interface Drawn {
 /** The letter that a question has in front of its row. */
 export const letterOf = (at: number) => String.fromCharCode(65 + (at % 26));
 
-/** What answers come to as lines: the greatest, each with a name of its own, behind its question's letter if those are wanted, and the unit of the first; those of a second one say so. Three units and more have no axis in common. */
+/** What answers come to as lines: the greatest, each with a name of its own, behind its question's letter if those are wanted, and the unit of the first; those of a second one say so. Three units and more have no axis in common, and each line is told in its own. */
 export function drawn(outcomes: Outcome[], top: number, hasLetters = false): Drawn {
   const rates = new Map(outcomes.flatMap(({ answer, question }) => (answer?.series ?? []).map((series) => [series, question] as const)));
   const letters = new Map(outcomes.map(({ question }, at) => [question, `${letterOf(at)} `]));
@@ -168,7 +168,7 @@ export function drawn(outcomes: Outcome[], top: number, hasLetters = false): Dra
     const name = (hasLetters ? letters.get(rates.get(series)!)! : "") + (told === "{}" ? rates.get(series)!.text : told);
     const count = (seen.get(name) ?? 0) + 1;
     seen.set(name, count);
-    return { title: count > 1 ? `${name} (${count})` : name, times: series.times, values: numbers(series), ...(other && unitIn(series) === other ? { unit: other } : {}) };
+    return { title: count > 1 ? `${name} (${count})` : name, times: series.times, values: numbers(series), ...(unitIn(series) === unit ? {} : { unit: unitIn(series), isRight: unitIn(series) === other }) };
   });
   return { lines, unit, series: all, unitIn };
 }

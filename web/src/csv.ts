@@ -1,8 +1,11 @@
 // Files of commas, and of other marks: which column is what, and what each row is as an Influx line.
 
-import { belowMillis, dateMs } from "./time";
+import { type Zone, belowMillis, dateMs } from "./time";
 
-export type Role = "time" | "value" | "label" | "none";
+/** A value is a number with decimals, or true or false; whole numbers and texts are values of other kinds. */
+export type Role = "time" | "value" | "integer" | "text" | "label" | "none";
+
+export const isValue = (role: Role) => role === "value" || role === "integer" || role === "text";
 
 export interface Column {
   name: string;
@@ -20,6 +23,8 @@ export interface Sheet {
   decimal: "." | ",";
   /** Of dates with slashes and the year last: what stands first. */
   slashed: Slashed;
+  /** The zone of dates that name none. */
+  zone: Zone;
 }
 
 export type Slashed = "day" | "month";
@@ -110,10 +115,10 @@ const slashedOf = (cells: string[]): Slashed => (cells.some((cell) => Number(SLA
 const yearFirst = (cell: string, slashed: Slashed) =>
   cell.trim().replace(/^(\d{1,2})\.(\d{1,2})\.(\d{4})(?!\d)/, "$3-$2-$1").replace(SLASHED, slashed === "day" ? "$3-$2-$1" : "$3-$1-$2");
 
-/** The instant of a date; one that names no zone is of the browser's, as what the page shows of it. */
-export function cellMs(cell: string, slashed: Slashed = "day"): number | null {
+/** The instant of a date; one that names no zone is of the browser's, as what the page shows of it, or of the one that was chosen. */
+export function cellMs(cell: string, slashed: Slashed = "day", zone: Zone = "local"): number | null {
   const text = yearFirst(cell, slashed);
-  const ms = dateMs(text, "local") ?? (MAIL.test(text) ? Date.parse(text) : Number.NaN);
+  const ms = dateMs(text, zone) ?? (MAIL.test(text) ? Date.parse(text) : Number.NaN);
   return Number.isNaN(ms) ? null : ms;
 }
 
@@ -157,7 +162,7 @@ export function sheetOf(lines: string[], wanted?: Sheet["decimal"]): Sheet | nul
     if (!name) return { name, role: "none" };
     return { name, role: areMostly(at, isNumber) || areMostly(at, isTruth) ? "value" : "label" };
   });
-  return { columns, header: header + 1, separator, decimal, slashed: time < 0 ? "day" : slashedOf(stands(time)), precision: time < 0 ? "ns" : precisionOf(column(time).find((cell) => isNumber(cell) || isDate(cell)) ?? "") };
+  return { columns, header: header + 1, separator, decimal, slashed: time < 0 ? "day" : slashedOf(stands(time)), zone: "local", precision: time < 0 ? "ns" : precisionOf(column(time).find((cell) => isNumber(cell) || isDate(cell)) ?? "") };
 }
 
 /** The same with another column as the time, whose cells tell in which unit. */
@@ -188,10 +193,11 @@ const escaped = (text: string) => text.replace(/\s/g, " ").replace(/[,= ]/g, "\\
 
 const NANOS = { s: 9, ms: 6, us: 3, ns: 0 } as const;
 
-/** A time in nanoseconds, as text: numbers have not so many digits. */
-function nanos(text: string, { precision, slashed }: Sheet): string {
+/** A time in nanoseconds, as text: numbers have not so many digits. What is no time stays as it is. */
+function nanos(cell: string, { precision, slashed, zone, decimal }: Sheet): string {
+  const text = precision === "date" ? cell : pointed(cell, decimal);
   if (precision === "date") {
-    const at = cellMs(text, slashed);
+    const at = cellMs(text, slashed, zone);
     return at === null ? text : String(BigInt(Math.round(at)) * 1_000_000n + BigInt(belowMillis(yearFirst(text, slashed))));
   }
   const number = /^(-?\d+)(?:\.(\d*))?$/.exec(text.trim());
@@ -201,21 +207,43 @@ function nanos(text: string, { precision, slashed }: Sheet): string {
   return `${whole}${part.padEnd(places, "0").slice(0, places)}`;
 }
 
+const kindOf: Record<"value" | "integer" | "text", (cell: string, decimal: Sheet["decimal"]) => string> = {
+  value: (cell, decimal) => escaped(pointed(cell, decimal)),
+  integer: (cell, decimal) => `${escaped(pointed(cell, decimal).replace(/^\+/, ""))}i`,
+  text: (cell) => `"${cell.replace(/\s/g, " ").replace(/[\\"]/g, "\\$&")}"`,
+};
+
+/** What a row is: an Influx line, nothing where it has no value, or what is wrong with it that the line would not show. */
+export interface Made {
+  line: string;
+  wrong: { field: string; message: string } | null;
+}
+
 /** A row as an Influx line. What is wrong with a value stays, so that the server says so by its line. */
-export function lineOf(row: string, sheet: Sheet, measurement: string): string {
-  if (!row.trim()) return "";
+export function madeOf(row: string, sheet: Sheet, measurement: string): Made {
+  const wrong = (field: string, message: string): Made => ({ line: "", wrong: { field, message } });
+  if (!row.trim()) return { line: "", wrong: null };
   const found = cells(row, sheet.separator);
+  if (found.slice(sheet.columns.length).some((cell) => cell.trim())) return wrong("row", `has ${found.length} cells, and the header ${sheet.columns.length}; a cell that holds “${sheet.separator}” is written in quotes`);
   let head = escaped(measurement);
   const fields: string[] = [];
   let time = "";
+  let timed = "";
   sheet.columns.forEach(({ name, role }, at) => {
     const cell = (found[at] ?? "").trim();
+    if (role === "time") timed = name;
     if (cell === "") return;
     // What is no time stays one word, so that the server says that it is none.
-    if (role === "time") time = ` ${escaped(nanos(sheet.precision === "date" ? cell : pointed(cell, sheet.decimal), sheet))}`;
-    if (role === "label") head += `,${escaped(name)}=${escaped(cell)}`;
-    if (role === "value") fields.push(`${escaped(name)}=${escaped(pointed(cell, sheet.decimal))}`);
+    if (role === "time") time = ` ${escaped(nanos(cell, sheet))}`;
+    else if (role === "label") head += `,${escaped(name)}=${escaped(cell)}`;
+    else if (role !== "none") fields.push(`${escaped(name)}=${kindOf[role](cell, sheet.decimal)}`);
   });
+  // Who chose a column of times does not mean now.
+  if (timed && !time) return wrong(timed, "has no time");
+  if (fields.length) return { line: `${head} ${fields.join(",")}${time}`, wrong: null };
   // A row without any value is no point; the server would ask for one.
-  return fields.length ? `${head} ${fields.join(",")}${time}` : "";
+  return time && !/^ -?\d+$/.test(time) ? wrong(timed, "bad timestamp") : { line: "", wrong: null };
 }
+
+/** The line of a row that nothing is wrong with. */
+export const lineOf = (row: string, sheet: Sheet, measurement: string): string => madeOf(row, sheet, measurement).line;

@@ -2,7 +2,7 @@
 // such text is shown. It lives in a shadow root, where its styles come without a <style> element,
 // which the page's policy would refuse.
 
-import { type CompletionContext, type CompletionResult, acceptCompletion, autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap, completionStatus, moveCompletionSelection } from "@codemirror/autocomplete";
+import { type Completion, type CompletionContext, type CompletionResult, acceptCompletion, autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap, completionStatus, insertCompletionText, moveCompletionSelection, pickedCompletion } from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
 import { HighlightStyle, StreamLanguage, bracketMatching, syntaxHighlighting } from "@codemirror/language";
 import { Annotation, EditorState, Prec, StateEffect, StateField } from "@codemirror/state";
@@ -36,8 +36,8 @@ const COLOURED: Record<Language, ReturnType<typeof coloured>> = { influxql: colo
 const colours = HighlightStyle.define([
   { tag: tags.keyword, color: "var(--c3)", fontWeight: "600" },
   { tag: tags.typeName, color: "var(--accent)" },
-  { tag: tags.string, color: "var(--c2)" },
-  { tag: [tags.number, tags.atom], color: "var(--c1)" },
+  { tag: tags.string, color: "var(--string)" },
+  { tag: [tags.number, tags.atom], color: "var(--number)" },
   { tag: tags.comment, color: "var(--faint)", fontStyle: "italic" },
 ]);
 
@@ -83,6 +83,8 @@ interface Offer {
 type Spelling = (name: string) => string;
 
 const asItIs: Spelling = (name) => name;
+
+const inQuotes: Spelling = (name) => JSON.stringify(name);
 
 /** Metrics with what their targets say of them. */
 async function described(database: string, search: string, spelled: Spelling): Promise<Offer[]> {
@@ -142,12 +144,12 @@ function searchesOf(typed: string): string[] {
 }
 
 /** Metrics by the names that PromQL has for them. */
-async function promqlMetrics(database: string, typed: string): Promise<Offer[]> {
+async function promqlMetrics(database: string, typed: string, spelled: Spelling = selectorOf): Promise<Offer[]> {
   const found = (await Promise.all(searchesOf(typed).map((search) => described(database, search, asItIs)))).flat();
   const fieldsOf = storedFields(database);
   const offers = new Map<string, Offer>();
   for (const offer of found.slice(0, NAMES_OFFERED)) {
-    const label = selectorOf(promqlName(await halvesOf(offer.label, fieldsOf)));
+    const label = spelled(promqlName(await halvesOf(offer.label, fieldsOf)));
     offers.set(label, { ...offer, label });
   }
   return [...offers.values()];
@@ -164,10 +166,12 @@ async function promqlOffers({ of, typed: search, metric, label }: PromqlExpected
     }
     return [];
   };
+  const labels = async (spelled: Spelling) => (await names("labels")).map((name) => ({ label: spelled(name), detail: "label" }));
   switch (of) {
     case "metrics": return [...await promqlMetrics(database, search), ...PROMQL_WORDS];
-    case "labels": return (await names("labels")).map((name) => ({ label: name, detail: "label" }));
-    case "values": return label ? (await names("values", { label })).map((name) => ({ label: JSON.stringify(name), detail: "value" })) : [];
+    case "quoted names": return [...await promqlMetrics(database, search, inQuotes), ...await labels(inQuotes)];
+    case "labels": return labels((name) => (/^[a-zA-Z_]\w*$/.test(name) ? name : inQuotes(name)));
+    case "values": return label ? (await names("values", { label })).map((name) => ({ label: inQuotes(name), detail: "value" })) : [];
     case "ranges": return RANGES;
     default: return [];
   }
@@ -204,6 +208,13 @@ function wantedAt(language: Language, text: string, cursor: number, database: st
   }
 }
 
+/** Puts an offer in the place of what is there already. The editor closes a quote as soon as it is opened: that is replaced, too. */
+const taken = (text: string) => (view: EditorView, completion: Completion, from: number, to: number) => {
+  const opened = view.state.sliceDoc(from, from + 1);
+  const isClosed = /["'`]/.test(opened) && view.state.sliceDoc(to, to + 1) === opened;
+  view.dispatch({ ...insertCompletionText(view.state, text, from, isClosed ? to + 1 : to), annotations: pickedCompletion.of(completion) });
+};
+
 const completing = (language: Language, database: () => string) => async (context: CompletionContext): Promise<CompletionResult | null> => {
   const text = context.state.doc.toString();
   const { wanted, ask } = wantedAt(language, text, context.pos, database());
@@ -215,7 +226,7 @@ const completing = (language: Language, database: () => string) => async (contex
   const whole = found.filter(({ label }) => label.toLowerCase().includes(low));
   // Names that have the letters in their order are better than none.
   const options = (whole.length ? whole : found.filter(({ label }) => hasLetters(label.toLowerCase(), low))).sort((a, b) => begins(b) - begins(a))
-    .map(({ label, detail, info }) => ({ label, detail, ...(info ? { info } : {}), apply: label.endsWith("()") ? label.slice(0, -1) : label }));
+    .map(({ label, detail, info }) => ({ label, detail, ...(info ? { info } : {}), apply: taken(label.endsWith("()") ? label.slice(0, -1) : label) }));
   return { from: wanted.from, options: options.slice(0, NAMES_OFFERED), filter: false };
 };
 

@@ -2,7 +2,7 @@
 
 import { type Imported, bring, cancelJob } from "./api";
 import { lineNotUtf8 } from "./encoding";
-import { type Sheet, lineOf, rowsOf, sheetOf, unclosed } from "./csv";
+import { type Sheet, madeOf, rowsOf, sheetOf, unclosed } from "./csv";
 
 export type Format = "csv" | "influx" | "opentsdb" | "prometheus";
 
@@ -87,19 +87,34 @@ function textOf(bytes: Uint8Array, line: number): string {
   }
 }
 
-/** The rows of a piece of a table as Influx lines, each in the place of its first line; and what belongs to the next piece. */
-export function linesOf(text: string, sheet: Sheet, measurement: string, firstLine: number): { sent: string; rows: (string | null)[]; empty: number; lines: number; rest: string } {
+/** A piece of a file as it is sent, and what of it is not. */
+interface Piece {
+  sent: string;
+  /** Of a table its rows, each where its first line stands. */
+  rows: (string | null)[];
+  /** Rows that are no lines of Influx. */
+  wrong: Imported["faults"];
+  empty: number;
+  lines: number;
+  /** What belongs to the next piece. */
+  rest: string;
+}
+
+/** The rows of a piece of a table as Influx lines, each in the place of its first line. */
+export function linesOf(text: string, sheet: Sheet, measurement: string, firstLine: number): Piece {
   const { rows, rest } = rowsOf(text, sheet.separator, firstLine);
   let empty = 0;
+  const wrong: Imported["faults"] = [];
   const made = rows.map((row, at) => {
     // The header, and what stands before it, are no rows.
     if (row === null || firstLine + at <= sheet.header) return "";
-    const one = lineOf(row, sheet, measurement);
-    if (!one && row.trim()) empty += 1;
-    return one;
+    const one = madeOf(row, sheet, measurement);
+    if (one.wrong) wrong.push({ line: firstLine + at, ...one.wrong, text: row.slice(0, FAULT_CHARS_MAX) });
+    else if (!one.line && row.trim()) empty += 1;
+    return one.line;
   });
   // What stands behind the last line break is no line, where it is empty.
-  return { sent: made.join("\n"), rows, empty, lines: rows.length - (!rest && text.endsWith("\n") ? 1 : 0), rest };
+  return { sent: made.join("\n"), rows, wrong, empty, lines: rows.length - (!rest && text.endsWith("\n") ? 1 : 0), rest };
 }
 
 /** Sends a file piece by piece, cut at the ends of lines, and tells how far it is. */
@@ -121,7 +136,7 @@ export async function bringFile(file: File, plan: Plan, isDry: boolean, signal: 
     rest = bytes.slice(cut);
     if (!cut) continue;
     const text = textOf(bytes.subarray(0, cut), line);
-    const piece = isCsv && plan.sheet ? linesOf(text, plan.sheet, plan.measurement, line) : { sent: text, rows: [], empty: 0, lines: text.split("\n").length - (text.endsWith("\n") ? 1 : 0), rest: "" };
+    const piece: Piece = isCsv && plan.sheet ? linesOf(text, plan.sheet, plan.measurement, line) : { sent: text, rows: [], wrong: [], empty: 0, lines: text.split("\n").length - (text.endsWith("\n") ? 1 : 0), rest: "" };
     // A row that goes on behind the piece is read with the next one.
     if (piece.rest) {
       if (at >= file.size) throw unclosed(line + piece.lines);
@@ -145,8 +160,9 @@ export async function bringFile(file: File, plan: Plan, isDry: boolean, signal: 
     }
     job = brought.job;
     // Of a table the row is told as it stands in the file, and not what was made of it.
-    const faults = brought.faults.map((fault) => ({ ...fault, text: piece.rows[fault.line - line]?.slice(0, FAULT_CHARS_MAX) ?? fault.text }));
-    add(all, { ...brought, faults });
+    const told = brought.faults.map((fault) => ({ ...fault, text: piece.rows[fault.line - line]?.slice(0, FAULT_CHARS_MAX) ?? fault.text }));
+    const faults = [...told, ...piece.wrong].sort((a, b) => a.line - b.line);
+    add(all, { ...brought, faults, refused: brought.refused + piece.wrong.length });
     all.empty += piece.empty;
     line += piece.lines;
     all.bytes = Math.min(at, file.size);

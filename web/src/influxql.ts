@@ -132,6 +132,7 @@ export function expected(text: string, cursor: number): Expected {
   const solid = (isOpen ? before.slice(0, -1) : before).filter((word) => word.class !== "blank" && word.class !== "comment");
   const said = (back: number) => solid.at(-back)?.text.toLowerCase() ?? "";
   const base = { typed, from, measurement: measurementOf(text), label: "" };
+  if (/\bwith\s+key\s*(=|!=|<>|in\s*\([^)]*)\s*$/i.test(text.slice(0, from))) return { ...base, of: "labels" };
   if (["=", "~"].includes(said(1)) || (said(1) === ">" && said(2) === "<")) {
     const name = solid.filter((word) => word.class === "name").at(-1);
     if (isOpen && last.class === "string") return { ...base, of: "values", label: name ? bare(name.text) : "" };

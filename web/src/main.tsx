@@ -135,6 +135,7 @@ function Nowhere() {
 function Named({ at }: { at: Place }) {
   return (
     <>
+      {!(at.page === "dashboards" && at.params.has("name")) && <h1 class="unseen">{PAGES.find(([page]) => page === at.page)?.[1] ?? "Nowhere"}</h1>}
       {at.page === "unknown" && <Nowhere />}
       {at.page === "home" && <Home />}
       {at.page === "explore" && <Explore params={at.params} />}

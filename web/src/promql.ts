@@ -40,7 +40,7 @@ export function words(text: string): Word[] {
 
 /** What may stand at the cursor, and where the part begins that is there already. */
 export interface PromqlExpected {
-  of: "metrics" | "labels" | "values" | "ranges" | "nothing";
+  of: "metrics" | "quoted names" | "labels" | "values" | "ranges" | "nothing";
   typed: string;
   from: number;
   /** The metric whose labels are meant, if it is known. */
@@ -72,7 +72,8 @@ export function promqlExpected(text: string, cursor: number): PromqlExpected {
   if (bracket === "{") {
     const isValue = said(1) === "=" || said(1) === "~" || (isOpen && last.class === "string" && said(1) !== "," && said(1) !== "{");
     const name = solid.filter((word) => word.class === "name").at(-1);
-    return isValue ? { ...base, of: "values", label: name?.text ?? "" } : { ...base, of: "labels" };
+    if (isValue) return { ...base, of: "values", label: name?.text ?? "" };
+    return { ...base, of: isOpen && last.class === "string" && !metric ? "quoted names" : "labels" };
   }
   if (isOpen && last.class === "string") return { ...base, of: "nothing" };
   const joins = ["by", "without", "on", "ignoring", "group_left", "group_right"];

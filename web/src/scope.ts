@@ -31,12 +31,15 @@ export function rangeText(range: Range): string {
   return `${range.start} to ${range.end}`;
 }
 
+const rangeParams = (range: Range): Record<string, string> => (rangeName(range) ? { range: rangeName(range) } : { ...range });
+
 /** Those of the parts of an address that say a scope; what is usual is left out. */
 export function scopeParams({ range, filters }: Scope): Record<string, string> {
-  const name = rangeName(range);
-  const said: Record<string, string> = name === "1h" ? {} : name ? { range: name } : { ...range };
-  return { ...said, ...(filters.length ? { labels: bracesOf(filters) } : {}) };
+  return { ...(rangeName(range) === "1h" ? {} : rangeParams(range)), ...(filters.length ? { labels: bracesOf(filters) } : {}) };
 }
+
+/** The address of what most series are due to: of those that have samples in a range, or of all. */
+export const largestAddress = (range: Range | null) => here(`#/metrics?${new URLSearchParams(range ? rangeParams(range) : {})}`.replace(/\?$/, ""));
 
 /** The address of metrics beside one another: those that have a text in their names. */
 export const panelsAddress = (search: string, scope: Scope) =>

@@ -27,11 +27,14 @@ export interface Series {
   made_by?: Maker;
 }
 
+/** A text with the letters that nobody sees, or that turn the direction of writing, said by their numbers. */
+export const plain = (text: string) => text.replace(/[\p{Cc}\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/gu, (letter) => (letter === "\n" ? "\\n" : `\\u${letter.charCodeAt(0).toString(16).padStart(4, "0")}`));
+
 /** What a series is called, without what all series of the answer have in common. */
 export function title(series: Series, shared: Set<string>): string {
   const labels = Object.entries(series.labels).filter(([name, value]) => !shared.has(`${name}\0${value}`));
-  const name = series.field && series.field !== "value" ? `${series.name} ${series.field}` : series.name;
-  const told = labels.map(([label, value]) => `${label}=${value}`).join(", ");
+  const name = plain(series.field && series.field !== "value" ? `${series.name} ${series.field}` : series.name);
+  const told = labels.map(([label, value]) => `${plain(label)}=${plain(value)}`).join(", ");
   // What PromQL computes has no name.
   if (!name) return `{${told}}`;
   return labels.length ? `${name} {${told}}` : name;

@@ -65,10 +65,11 @@ describe("lines of several units", () => {
   });
   it("have an axis each where there are two", () => {
     const { lines, unit } = drawn([outcome("mem.bytes", "cpu.percent", "disk.bytes")], 0);
-    expect([unit, lines.map((line) => line.unit)]).toEqual(["bytes", [undefined, "percent", undefined]]);
+    expect([unit, lines.map((line) => [line.unit, line.isRight])]).toEqual(["bytes", [[undefined, undefined], ["percent", true], [undefined, undefined]]]);
   });
   it("have none in common where there are more, and one where there is one", () => {
     expect(drawn([outcome("mem.bytes", "cpu.percent", "some.seconds")], 0)).toMatchObject({ unit: "plain" });
+    expect(drawn([outcome("mem.bytes", "cpu.percent", "some.seconds")], 0).lines.map(({ unit, isRight }) => [unit, isRight])).toEqual([["bytes", false], ["percent", false], ["seconds", false]]);
     const { series, unitIn } = drawn([outcome("mem.bytes", "cpu.percent", "some.seconds")], 0);
     expect(series.map(unitIn)).toEqual(["bytes", "percent", "seconds"]);
     const { lines, unit } = drawn([outcome("a.percent"), outcome("b.percent")], 0);

@@ -60,6 +60,27 @@ describe("tables", () => {
     expect(sheet.columns.map(({ role }) => role)).toEqual(["time", "label", "value"]);
     expect(lineOf(lines[2]!, sheet, "m")).toBe("m,door=back open=False 1700000001000000000");
   });
+  it("name the lines of rows that are none", () => {
+    const lines = ["time;a;v", "2026-11-28 10:00;x;1", "foo;bar", "2026-11-28 10:01;x;", "baz", ";x;7", "2026-11-28 10:02;x;3;4;5", "2026-11-28 10:03;x;3;;", ""];
+    const sheet = sheetOf(lines)!;
+    const { wrong, empty, sent } = linesOf(lines.join("\n"), sheet, "m", 1);
+    expect(wrong).toEqual([
+      { line: 3, field: "time", message: "bad timestamp", text: "foo;bar" }, { line: 5, field: "time", message: "bad timestamp", text: "baz" }, { line: 6, field: "time", message: "has no time", text: ";x;7" },
+      { line: 7, field: "row", message: "has 5 cells, and the header 3; a cell that holds “;” is written in quotes", text: "2026-11-28 10:02;x;3;4;5" },
+    ]);
+    expect([empty, sent.split("\n").map((line) => line.replace(/ \d+$/, ""))]).toEqual([1, ["", "m,a=x v=1", "", "", "", "", "", "m,a=x v=3", ""]]);
+  });
+  it("have values of the kinds that are chosen", () => {
+    const sheet = sheetOf(["time,n,note,v", "1700000000,1,a,1"])!;
+    const chosen = { ...sheet, columns: sheet.columns.map((column) => ({ ...column, role: ({ n: "integer", note: "text" } as const)[column.name] ?? column.role })) };
+    expect(lineOf('1700000000,"+1,234",say \\ ""no"" 5,2', chosen, "m")).toBe('m n=1234i,note="say \\\\ \\"\\"no\\"\\" 5",v=2 1700000000000000000');
+    expect(lineOf("1700000000,1.5,,2", chosen, "m")).toBe("m n=1.5i,v=2 1700000000000000000");
+  });
+  it("have dates of a zone that is chosen", () => {
+    const sheet = { ...sheetOf(["time,v", "2026-07-01 12:00,1"])!, zone: "Europe/Vienna" };
+    expect(lineOf("2026-07-01 12:00,1", sheet, "m")).toBe(`m v=1 ${Date.UTC(2026, 6, 1, 10)}000000`);
+    expect(lineOf("2026-07-01T12:00:00Z,1", sheet, "m")).toBe(`m v=1 ${Date.UTC(2026, 6, 1, 12)}000000`);
+  });
   it("may have a comma before decimals, which is told, and can be said", () => {
     const rows = ["t;v", "1700000000;1.234,5", "1700000001;-2", "1700000002;7,25"];
     const sheet = sheetOf(rows)!;

@@ -48,6 +48,10 @@ describe("what may stand at the cursor", () => {
     ["SELECT usage FROM cpu WHERE host = 'a' AND r|", "fields and labels", "r"],
     ["SELECT mean(usage) FROM cpu GROUP BY time($step), ho|", "labels", "ho"],
     ["SELECT mean(usage) FROM cpu GROUP BY ho|", "labels", "ho"],
+    ["SHOW TAG VALUES FROM cpu WITH KEY = ho|", "labels", "ho"],
+    ["SHOW TAG VALUES FROM cpu WITH KEY = \"ho|", "labels", "ho"],
+    ["SHOW TAG VALUES WITH KEY IN (host, re|", "labels", "re"],
+    ["SHOW TAG VALUES WITH KEY = host WHERE re|", "fields and labels", "re"],
   ])("%s", (marked, of, typed) => {
     expect(at(marked)).toMatchObject({ of, typed });
   });

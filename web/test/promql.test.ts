@@ -24,7 +24,7 @@ describe("words of PromQL", () => {
   it.each([
     ["", "metrics", "", ""], ["ra", "metrics", "", ""], ["rate(htt", "metrics", "", ""], ["up{", "labels", "up", ""], ["up{job=\"", "values", "up", "job"],
     ["up{job=\"a\", ins", "labels", "up", ""], ["up{job=~\"a", "values", "up", "job"], ["rate(up[", "ranges", "", ""], ["sum by (", "labels", "", ""],
-    ["sum(up) by (jo", "labels", "sum", ""],
+    ["sum(up) by (jo", "labels", "sum", ""], ["{\"net.b", "quoted names", "", ""], ["rate({'net", "quoted names", "", ""], ["{\"net.bytes\", \"ho", "quoted names", "", ""], ["up{\"jo", "labels", "up", ""],
   ])("expect after %s %s", (text, of, metric, label) => {
     const found = promqlExpected(text, text.length);
     expect([found.of, found.label]).toEqual([of, label]);

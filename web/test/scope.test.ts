@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { metricAddress, panelsAddress, rangeOf, rangeText, scopeOf } from "../src/scope";
+import { largestAddress, metricAddress, panelsAddress, rangeOf, rangeText, scopeOf } from "../src/scope";
 import { place } from "../src/state";
 
 const params = (text: string) => new URLSearchParams(text);
@@ -31,6 +31,10 @@ describe("a scope", () => {
     expect(usual).toEqual({ range: { start: "1h-ago", end: "now" }, filters: [] });
     expect(metricAddress("up", usual)).toBe("#/metrics?metric=up");
     expect(scopeOf(params("labels=no{{filters"))).toEqual(usual);
+  });
+  it("of what most series are due to is a range, or nothing", () => {
+    expect([largestAddress(null), largestAddress({ start: "1h-ago", end: "now" }), largestAddress({ start: "2026/03/01", end: "2026/03/02" })])
+      .toEqual(["#/metrics", "#/metrics?range=1h", "#/metrics?start=2026%2F03%2F01&end=2026%2F03%2F02"]);
   });
   it("names ranges by their names", () => {
     expect(metricAddress("up", { range: { start: "6h-ago", end: "now" }, filters: [] })).toBe("#/metrics?metric=up&range=6h");

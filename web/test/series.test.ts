@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type Series, csv, figures, greatest, isCounter, json, newest, numbers, sharedLabels, stacked, title, withHoles, tablesCsv } from "../src/series";
+import { type Series, csv, figures, greatest, isCounter, json, newest, numbers, plain, sharedLabels, stacked, title, withHoles, tablesCsv } from "../src/series";
 
 const series = (part: Partial<Series>): Series =>
   ({ name: "m", field: "", labels: {}, varying: [], kind: "float", times: [], values: [], ...part });
@@ -11,6 +11,10 @@ describe("titles", () => {
     expect(all.map((one) => title(one, shared))).toEqual(["m {host=a}", "m {host=b}"]);
     expect(title(all[0]!, sharedLabels([all[0]!]))).toBe("m {dc=x, host=a}");
     expect(title(series({ field: "mean" }), new Set())).toBe("m mean");
+  });
+  it("say letters that nobody sees, or that turn the direction, by their numbers", () => {
+    expect(title(series({ name: "\u202eevil", labels: { "t\u200b": "ok\u202eabc", z: "שלום é\n\0" } }), new Set())).toBe("\\u202eevil {t\\u200b=ok\\u202eabc, z=שלום é\\n\\u0000}");
+    expect(plain("plain <b> ‘text’ 日本 🌡")).toBe("plain <b> ‘text’ 日本 🌡");
   });
 });
 

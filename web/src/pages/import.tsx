@@ -1,12 +1,13 @@
 // Import: a file is dropped, looked at, tried without storing anything, and then brought in.
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { type Column, type Role, type Sheet, cells, markedBy, rowsOf, sheetOf, timedBy } from "../csv";
+import { type Column, type Role, type Sheet, cells, isValue, markedBy, rowsOf, sheetOf, timedBy } from "../csv";
 import { database } from "../database";
 import { FORMATS, type Format, LOOKED_AT_BYTES, type Plan, type Progress, bringFile, formatOf, influxPrecision } from "../importing";
 import { faultOf, isGzip, unpacked } from "../encoding";
 import { held } from "../hooks";
 import { Failed, Loading } from "../parts/small";
+import { ZoneChoice } from "../parts/zone";
 import { timeText } from "../time";
 import { format } from "../units";
 import { exploring } from "../state";
@@ -25,7 +26,7 @@ interface Run {
   abort: AbortController;
 }
 
-const ROLES: [Role, string][] = [["time", "time"], ["value", "value"], ["label", "label"], ["none", "left out"]];
+const ROLES: [Role, string][] = [["time", "time"], ["value", "value"], ["integer", "whole number"], ["text", "text"], ["label", "label"], ["none", "left out"]];
 
 const METRICS_LISTED = 50;
 
@@ -113,7 +114,7 @@ export function Import() {
   };
   const isBusy = run !== null && run.end === null;
   const sheet = chosen?.plan.format === "csv" ? chosen.plan.sheet : null;
-  const lacks = sheet ? (["time", "value"] as const).filter((wanted) => !sheet.columns.some(({ role }) => role === wanted)) : [];
+  const lacks = sheet ? [...(sheet.columns.some(({ role }) => role === "time") ? [] : ["time"]), ...(sheet.columns.some(({ role }) => isValue(role)) ? [] : ["value"])] : [];
   const isTried = run !== null && run.end === "whole" && run.isDry && run.progress !== null;
   return (
     <div class="import">
@@ -203,7 +204,8 @@ function SheetForm({ sheet, measurement, lines, onSheet, onDecimal, onMeasuremen
             <select value={sheet.precision} onChange={(event) => onSheet({ ...sheet, precision: event.currentTarget.value as Sheet["precision"] })}>
               <option value="date">dates</option><option value="s">seconds</option><option value="ms">milliseconds</option><option value="us">microseconds</option><option value="ns">nanoseconds</option>
             </select>
-            {sheet.precision === "date" && <span class="note">&nbsp;as 2026-11-28 13:30:00, 28.11.2026 13:30, 28/11/2026, or with a zone</span>}
+            {sheet.precision === "date" && <>&nbsp;of&nbsp;<ZoneChoice zone={sheet.zone} onChange={(zone) => onSheet({ ...sheet, zone })} /></>}
+            {sheet.precision === "date" && <span class="note">&nbsp;as 2026-11-28 13:30:00, 28.11.2026 13:30, 28/11/2026; a date may name another zone</span>}
           </label>
         )}
         {isTimed && sheet.precision === "date" && isSlashed && (
@@ -236,6 +238,7 @@ const CUT = { cancelled: "Cancelled", broken: "Stopped before the end of the fil
 
 /** What is said of lines of Influx that were made of cells. */
 const OF_CELLS: [RegExp, string][] = [
+  [/invalid integer|bad integer|unable to parse integer/, "is no whole number; the column may be a value with decimals"],
   [/invalid boolean/, "is no number; the column may be a label, or have another mark before its decimals"],
   [/bad timestamp/, "is no time as it was chosen above: dates are 2026-11-28 13:30:00, 28.11.2026 13:30 or 28/11/2026 13:30, and numbers have the unit that is chosen"],
 ];

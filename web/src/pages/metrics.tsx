@@ -11,9 +11,10 @@ import { Drawn, Panels, ScopeBar, everyMs, exploringAs, noneIn, shownOf } from "
 import { Reporters } from "../parts/reporters";
 import { SeriesMakers } from "../parts/senders";
 import { Empty, Failed, Loading, Tile } from "../parts/small";
-import { type Scope, metricAddress, panelsAddress, scopeOf } from "../scope";
+import { type Scope, largestAddress, metricAddress, panelsAddress, rangeName, rangeOf, rangeText, scopeOf } from "../scope";
+import { plain } from "../series";
 import { labelAddress, textsAddress } from "../state";
-import { spanText, timeText } from "../time";
+import { RANGES, type Range, agoText, span, spanText, timeText } from "../time";
 import { format } from "../units";
 
 const NAMES_LISTED = 200;
@@ -47,12 +48,12 @@ export function Metrics({ params }: { params: URLSearchParams }) {
         )}
         <ul>
           {found?.names.map((name) => (
-            <li key={name}><a href={metricAddress(name)} aria-current={name === metric ? "true" : undefined}>{name}</a></li>
+            <li key={name}><a href={metricAddress(name)} aria-current={name === metric ? "true" : undefined}>{plain(name)}</a></li>
           ))}
         </ul>
         {found && !found.is_whole && <p class="note">The first {found.names.length}; type more of the name to see others.</p>}
       </section>
-      {metric ? <Metric key={metric} metric={metric} scope={scope} /> : label ? <Labelled key={`${label}\0${value}`} label={label} value={value} /> : arePanels ? <Panels key={search} names={found?.names ?? []} search={search} scope={scope} /> : <Largest />}
+      {metric ? <Metric key={metric} metric={metric} scope={scope} /> : label ? <Labelled key={`${label}\0${value}`} label={label} value={value} /> : arePanels ? <Panels key={search} names={found?.names ?? []} search={search} scope={scope} /> : <Largest range={rangeOf(params)} />}
     </div>
   );
 }
@@ -80,34 +81,69 @@ const signed = (count: number) => (count > 0 ? `+${format(count)}` : count < 0 ?
 const LISTED = 20;
 const ASKED_WITH_OWN = 400;
 
+/** The times between which series are to have samples; both are left out where any will do. */
+function within(range: Range | null): Record<string, number> {
+  const found = range && span(range, Date.now(), "local");
+  if (range && !found) throw new Error(`“${range.start}” to “${range.end}” is no time that anything could have samples in.`);
+  return found ? { start_ms: found.start, end_ms: found.end } : {};
+}
+
+/** Of which time series are counted: all that are stored, or those that have samples in a range, or on a day. */
+function Counted({ range }: { range: Range | null }) {
+  const name = range ? rangeName(range) : "";
+  const day = /^(\d{4})\/(\d\d)\/(\d\d)$/.exec(range?.start ?? "");
+  const address = (next: Range | null) => largestAddress(next);
+  const ofDay = (text: string) => {
+    const [year = 0, month = 1, date = 1] = text.split("-").map(Number);
+    const slashed = (at: Date) => `${at.getFullYear()}/${String(at.getMonth() + 1).padStart(2, "0")}/${String(at.getDate()).padStart(2, "0")}`;
+    return { start: slashed(new Date(year, month - 1, date)), end: slashed(new Date(year, month - 1, date + 1)) };
+  };
+  return (
+    <div class="bar scope wide" role="group" aria-label="Which series are counted">
+      <span class="note">series with samples in</span>
+      <nav class="segments" aria-label="Range">
+        <a href={address(null)} aria-current={range ? undefined : "true"}>any time</a>
+        {RANGES.map((one) => <a key={one} href={address({ start: `${one}-ago`, end: "now" })} aria-current={one === name ? "true" : undefined}>{one}</a>)}
+      </nav>
+      <label class="check">or on&nbsp;<input type="date" aria-label="Day" value={day ? day.slice(1).join("-") : ""} onChange={(event) => { location.hash = address(event.currentTarget.value ? ofDay(event.currentTarget.value) : null); }} /></label>
+    </div>
+  );
+}
+
 /** Without a metric: what most series are due to. */
-function Largest() {
+function Largest({ range }: { range: Range | null }) {
   const [hidesOwn] = useHidesOwn();
-  const asked = useAsked(`largest ${hidesOwn}`, (signal) => cardinality({ limit: hidesOwn ? ASKED_WITH_OWN : LISTED }, signal));
+  const key = `largest ${hidesOwn} ${JSON.stringify(range)}`;
+  const limit = hidesOwn ? ASKED_WITH_OWN : LISTED;
+  const asked = useAsked(key, async (signal) => cardinality({ limit, ...within(range) }, signal));
+  // When each was last used is looked up behind the counts.
+  const used = useAsked(`last ${key} ${asked.answer !== null}`, async (signal) => (asked.answer ? cardinality({ limit, last: "true" }, signal) : null));
+  const lastOf = new Map((used.answer?.metrics ?? []).map(({ name, last_ms: last }) => [name, last]));
   const found = asked.answer;
   const listed = (found?.metrics ?? []).filter(({ name }) => !hidesOwn || !isOwn(name)).slice(0, LISTED);
   const [isWanted, setIsWanted] = useState(false);
   const isDear = found !== null && found.series > COUNTED_MAX;
-  const mayGrow = found !== null && (!isDear || isWanted);
+  const mayGrow = found !== null && !range && (!isDear || isWanted);
   const grown = useAsked(`growth ${mayGrow}`, (signal) => (mayGrow ? growth(signal) : Promise.resolve(null)));
   const grew = grown.answer;
   const most = listed[0]?.series ?? 1;
   const widest = found?.labels[0]?.values ?? 1;
   return (
     <div class="details">
+      <Counted range={range} />
       {asked.error && <Failed error={asked.error} again={asked.again} />}
       {!found && asked.isLoading && <section class="card"><Loading what="Counting series…" /></section>}
       {found && (
         <>
           <section class="card">
             <h2>Metrics with most series</h2>
-            <p class="note">{format(found.series)} series of {format(found.metrics_total)} metrics{grew && `; ${signed(grew.total)} report since yesterday`}
-              {isDear && !isWanted && <> <button type="button" class="plain" onClick={() => setIsWanted(true)}>count growth since yesterday</button></>}
+            <p class="note">{format(found.series)} series of {format(found.metrics_total)} metrics{range && ` with samples in ${rangeText(range)}`}{grew && `; ${signed(grew.total)} report since yesterday`}
+              {isDear && !range && !isWanted && <> <button type="button" class="plain" onClick={() => setIsWanted(true)}>count growth since yesterday</button></>}
             </p>
             {grown.error && <Failed error={grown.error} again={grown.again} />}
             <ul class="ranks">
               {listed.map(({ name, series }) => (
-                <li key={name}><a href={metricAddress(name)}>{name}</a><span>{Boolean(grew?.of.get(name)) && <small title="How many more series report since yesterday than the day before">{signed(grew!.of.get(name)!)} a day</small>} {format(series)}</span><progress value={series} max={most} aria-hidden="true" /></li>
+                <li key={name}><a href={metricAddress(name)}>{plain(name)}</a><span>{Boolean(grew?.of.get(name)) && <small title="How many more series report since yesterday than the day before">{signed(grew!.of.get(name)!)} a day</small>} {Boolean(lastOf.get(name)) && <small title={`Its last sample: ${timeText(lastOf.get(name)!, "local")}`}>{agoText(lastOf.get(name)!)}</small>} {format(series)}</span><progress value={series} max={most} aria-hidden="true" /></li>
               ))}
             </ul>
           </section>
@@ -116,7 +152,7 @@ function Largest() {
             <p class="note">a label with one of its values</p>
             <ul class="ranks">
               {found.pairs.slice(0, LISTED).map(({ name, value, series }) => (
-                <li key={`${name}\0${value}`}><a href={labelAddress(name, value)}>{name}={value}</a><span>{format(series)}</span><progress value={series} max={found.pairs[0]?.series ?? 1} aria-hidden="true" /></li>
+                <li key={`${name}\0${value}`}><a href={labelAddress(name, value)}>{plain(name)}={plain(value)}</a><span>{format(series)}</span><progress value={series} max={found.pairs[0]?.series ?? 1} aria-hidden="true" /></li>
               ))}
             </ul>
           </section>
@@ -125,7 +161,7 @@ function Largest() {
             <p class="note">{found.labels_total} labels in all</p>
             <ul class="ranks">
               {found.labels.slice(0, LISTED).map(({ name, values }) => (
-                <li key={name}><a href={labelAddress(name)}>{name}</a><span>{format(values)}</span><progress value={values} max={widest} aria-hidden="true" /></li>
+                <li key={name}><a href={labelAddress(name)}>{plain(name)}</a><span>{format(values)}</span><progress value={values} max={widest} aria-hidden="true" /></li>
               ))}
             </ul>
           </section>
@@ -153,7 +189,7 @@ function Metric({ metric, scope }: { metric: string; scope: Scope }) {
     return (
       <div class="details">
         <section class="card wide">
-          <h2 class="name">{metric}</h2>
+          <h2 class="name">{plain(metric)}</h2>
           <Empty title="There is no such metric"><p>Nothing of that name is stored in this database; it may have been dropped. <a href="#/metrics">All metrics</a></p></Empty>
         </section>
       </div>
@@ -163,7 +199,7 @@ function Metric({ metric, scope }: { metric: string; scope: Scope }) {
     <div class="details">
       <section class="card wide">
         <div class="head">
-          <h2 class="name">{metric}</h2>
+          <h2 class="name">{plain(metric)}</h2>
           <a class="button" href={areTexts ? textsAddress(metric) : exploringAs(metric, scope, shown)}>Explore</a>
         </div>
         {told.answer?.help && <Described of={told.answer.help} />}
@@ -226,7 +262,7 @@ function Values({ metric, label }: { metric: string; label: string }) {
   if (!asked.answer) return <Loading what="Listing…" />;
   return (
     <p class="values">
-      {asked.answer.names.map((name) => <a key={name} class="code" href={labelAddress(label, name)}>{name}</a>)}
+      {asked.answer.names.map((name) => <a key={name} class="code" href={labelAddress(label, name)}>{plain(name)}</a>)}
       {!asked.answer.is_whole && <a href={labelAddress(label)}>…</a>}
     </p>
   );

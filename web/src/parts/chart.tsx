@@ -14,8 +14,10 @@ export interface Line {
   times: number[];
   values: (number | null)[];
   isHidden?: boolean;
-  /** What it is measured in, where that is not the unit of the graph: then its axis is the right one. */
+  /** What it is measured in, where that is not the unit of the graph. */
   unit?: Unit;
+  /** Whether the axis on the right is its own. */
+  isRight?: boolean;
 }
 
 interface Props {
@@ -82,10 +84,10 @@ const BOTTOM = 2;
 export const LEFT = 3;
 
 /** The unit of the right axis; nothing where there is none, as under lines that stand on each other. */
-const rightUnit = ({ lines, isStacked }: Props): Unit | null => (isStacked ? null : lines.find(({ unit }) => unit)?.unit ?? null);
+const rightUnit = ({ lines, isStacked }: Props): Unit | null => (isStacked ? null : lines.find(({ isRight }) => isRight)?.unit ?? null);
 
 /** The unit of the left axis: sums of several units have none. */
-const leftUnit = ({ lines, isStacked, unit }: Props): Unit => (isStacked && lines.some((line) => line.unit) ? "plain" : unit);
+const leftUnit = ({ lines, isStacked, unit }: Props): Unit => (isStacked && lines.some((line) => line.isRight) ? "plain" : unit);
 
 export const look = () => ({ stroke: style("--faint"), font: "12px system-ui, sans-serif", ticks: { show: false } });
 export const grid = (show: boolean) => ({ stroke: style("--edge"), width: 1, show });
@@ -138,7 +140,7 @@ function panning(plot: uPlot, handlers: { current: Props }, shift: { ms: number 
 }
 
 /** The scale that a line is drawn by. */
-const scaleOf = (line: Line, props: Props) => (line.unit && rightUnit(props) ? "right" : "y");
+const scaleOf = (line: Line, props: Props) => (line.isRight && rightUnit(props) ? "right" : "y");
 
 /** What is under the crosshair: the values, which differ from what is drawn where lines stand on each other, and the box that tells them. */
 interface Under {
@@ -303,7 +305,7 @@ export function Chart(props: Props) {
   };
   const shape = [
     dense(props.lines),
-    props.lines.map((line) => `${line.title}\0${Boolean(line.isHidden)}\0${line.times.length < 3}\0${line.unit ?? ""}`).join("\n"),
+    props.lines.map((line) => `${line.title}\0${Boolean(line.isHidden)}\0${line.times.length < 3}\0${line.unit ?? ""}\0${Boolean(line.isRight)}`).join("\n"),
     props.unit, props.zone, props.height, props.isStacked, props.isLogarithmic,
   ].join("\n");
   useEffect(() => {

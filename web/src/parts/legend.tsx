@@ -57,7 +57,7 @@ export function Legend({ lines, unit, zone, isStacked, cursor, onToggle, onFocus
                       type="button" class={`line c${index % COLORS}`} aria-pressed={!line.isHidden} title="Click: hide or show. With Ctrl: this one alone."
                       onClick={(event) => onToggle(line.title, event.ctrlKey || event.metaKey)}
                     >{line.title}</button>
-                    {line.unit && !isStacked && <span class="note" title="Drawn by the axis on the right"> right axis</span>}
+                    {line.isRight && !isStacked && <span class="note" title="Drawn by the axis on the right"> right axis</span>}
                   </td>
                   <td class="number">{now}</td>
                   {all[index]?.rest.map((figure, place) => <td key={place} class="number">{figure}</td>)}

@@ -9,7 +9,7 @@ import { areBuckets, heat } from "../heat";
 import { useAsked } from "../hooks";
 import { type Filter, type Question, about, bodyOf, filteredOf, isPlainName } from "../question";
 import { type Scope, metricAddress, panelsAddress, rangeName, rangeText } from "../scope";
-import { type Series, isCounter, numbers, sharedLabels, title } from "../series";
+import { type Series, isCounter, numbers, plain, sharedLabels, title } from "../series";
 import { exploring, unexplored, write } from "../state";
 import { RANGES, type Span, moves, step } from "../time";
 import { unitOf } from "../units";
@@ -77,10 +77,11 @@ export const exploringAs = (metric: string, scope: Scope, shown: Shown | null) =
 
 const said = (kind: Shown["kind"], { filters }: Scope) => {
   const splits = filters.filter((filter) => filter.splits).map(({ label }) => label);
+  const averaged = splits.length ? `averaged by ${splits.join(", ")}` : filters.length ? "averaged over all such series" : "averaged over all series";
   switch (kind) {
-    case "counter": return "as a rate, because the values only grow";
+    case "counter": return `as a rate, because the values only grow, ${averaged}`;
     case "histogram": return "as a map of its buckets";
-    default: return splits.length ? `averaged by ${splits.join(", ")}` : filters.length ? "averaged over all such series" : "averaged over all series";
+    default: return averaged;
   }
 };
 
@@ -144,7 +145,7 @@ function Panel({ metric, scope }: { metric: string; scope: Scope }) {
   const shown = asked.answer;
   return (
     <article class="card panel">
-      <div class="head"><h2 class="name"><a href={metricAddress(metric, scope)}>{metric}</a></h2><a href={exploringAs(metric, scope, shown)}>Explore</a></div>
+      <div class="head"><h2 class="name"><a href={metricAddress(metric, scope)}>{plain(metric)}</a></h2><a href={exploringAs(metric, scope, shown)}>Explore</a></div>
       {asked.error && <Failed error={asked.error} again={asked.again} />}
       {!shown && asked.isLoading && <Loading what={`Drawing ${rangeText(scope.range)}…`} />}
       {shown && (shown.series.length ? <Drawn metric={metric} scope={scope} shown={shown} height={150} /> : <Empty title={noneIn(scope)} />)}

@@ -2,6 +2,7 @@
 
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { catalogue } from "../api";
+import { plain } from "../series";
 
 export interface Suggestion {
   name: string;
@@ -114,7 +115,7 @@ export function Suggest({ value, label, placeholder, className, isFirst = false,
             <li
               key={name} id={`${id}-${index}`} role="option" aria-selected={index === at}
               onMouseDown={(event) => { event.preventDefault(); choose(name); }}
-            >{name}{offers[index]?.note && <span class="note">{offers[index]?.note}</span>}</li>
+            >{plain(name)}{offers[index]?.note && <span class="note">{offers[index]?.note}</span>}</li>
           ))}
         </ul>
       )}

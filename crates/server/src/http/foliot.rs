@@ -89,9 +89,17 @@ impl Endpoint {
             (Self::Catalogue, _) => {
                 &["of", "search", "without", "limit", "metric", "measurement", "label", "help"]
             }
-            (Self::Cardinality, _) => {
-                &["metric", "measurement", "label", "value", "limit", "start_ms", "end_ms", "weigh"]
-            }
+            (Self::Cardinality, _) => &[
+                "metric",
+                "measurement",
+                "label",
+                "value",
+                "limit",
+                "start_ms",
+                "end_ms",
+                "weigh",
+                "last",
+            ],
             (Self::Series, _) => &["metric", "measurement", "label", "value", "limit"],
             (Self::Metric, _) => &["metric", "measurement"],
             (Self::Delete, _) => &["dry_run"],

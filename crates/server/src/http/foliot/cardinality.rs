@@ -21,6 +21,9 @@ const ENTRIES_USUAL: usize = 20;
 /// Metrics whose size is looked at: those of most series.
 const WEIGHED_MAX: usize = 1_000;
 
+/// Series whose last samples one request looks at.
+const LOOKED_AT_MAX: usize = 100_000;
+
 /// Metrics are told as OpenTSDB's are.
 const TELLING: Telling = Telling { before_field: '.', weighs: false };
 
@@ -30,15 +33,16 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
     let limit = limit(&params, ENTRIES_USUAL, ENTRIES_MAX)?;
     let selector = labelled(&params, namespace)?;
     let range = range(&params)?;
-    let weighs = match params.get("weigh") {
-        None | Some("false") => false,
-        Some("true") => true,
-        Some(_) => return Err(bad("weigh: must be true or false")),
+    let is = |name: &str| match params.get(name) {
+        None | Some("false") => Ok(false),
+        Some("true") => Ok(true),
+        Some(_) => Err(bad(&format!("{name}: must be true or false"))),
     };
+    let (weighs, tells_last) = (is("weigh")?, is("last")?);
     let gzip = accepts_gzip(&call.headers);
     let title = Title::by_itself("cardinality", call.database(shared));
     let job = Job::new(call.who.clone(), Some(title), move |work| {
-        let answer = match weighs {
+        let mut answer = match weighs {
             false => show(&count(&selector, range, limit, work)?),
             true => {
                 let mut ranks = count(&selector, range, WEIGHED_MAX, work)?;
@@ -52,6 +56,9 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
                 answer
             }
         };
+        if tells_last && let Some(Value::Array(metrics)) = answer.get_mut("metrics") {
+            tell_last(&selector, metrics, work)?;
+        }
         work.write(answer.to_string().as_bytes())?;
         Ok(Ran::default())
     });
@@ -118,6 +125,33 @@ fn weigh(
     }
     sizes.sort_by_key(|(bytes, _)| Reverse(*bytes));
     Ok(sizes)
+}
+
+/// Tells of metrics when each had its last sample; nothing of those that come when enough series
+/// were looked at.
+fn tell_last(selector: &Selector, metrics: &mut [Value], work: &Work<'_>) -> Result<(), Failure> {
+    let (meter, snapshot) = (work.meter(), work.snapshot);
+    let query = Query { snapshot, meter: meter.clone() };
+    let mut left = LOOKED_AT_MAX;
+    for metric in metrics.iter_mut().filter_map(Value::as_object_mut) {
+        let name = metric.get("name").and_then(Value::as_str).unwrap_or_default();
+        let mut of_metric = Request::metric_selector(selector.namespace, name);
+        of_metric.matchers.extend(selector.matchers.iter().cloned());
+        let mut ids = meter.open();
+        let sids = foliot_exec::selected(&query, &of_metric, TimeRange::ALL, &mut ids)?;
+        let mut last_ns = None;
+        if let Some(rest) = left.checked_sub(sids.len()) {
+            left = rest;
+            for sid in sids.iter() {
+                meter.check(0)?;
+                let last = snapshot.last(*sid).map_err(Error::from)?;
+                last_ns = last_ns.max(last.and_then(|last| last.times_ns.last().copied()));
+            }
+        }
+        let last_ms = last_ns.map(|time_ns| time_ns.div_euclid(NANOS_PER_MILLI));
+        metric.insert("last_ms".to_owned(), json!(last_ms));
+    }
+    Ok(())
 }
 
 /// Tells series that have samples in a range from those that only might.

@@ -107,7 +107,7 @@ fn run(
     let counted: Result<Deleted, Error> = match order.is_preview {
         true => engine.preview_delete(&[(order.selector.clone(), order.range)], &goes_on),
         false => engine
-            .delete_while(&order.selector, order.range, caller, &goes_on)
+            .delete_with_names_while(&order.selector, order.range, caller, &goes_on)
             .map(|(deleted, _)| deleted),
     };
     if matches!(counted, Err(Error::Stopped)) {
