@@ -126,6 +126,10 @@ fn relabelling_is_tried_rule_by_rule() {
     );
     let again = format!("[{}]", told.join(", "));
     assert_eq!(tried(json!({"labels": address, "rules": again})), live);
+    // As Prometheus reads them, texts may have tags and blanks may be tabs.
+    let tagged = rules.replace("live\n", "!!str live\t# so\n").replace("keep\n", "!mine keep\n");
+    assert_ne!(tagged, rules);
+    assert_eq!(tried(json!({"labels": address, "rules": tagged})), live);
     let dev = tried(json!({"labels": {"__address__": "web1:9100", "env": "dev"}, "rules": rules}));
     assert_eq!((&dev["is_kept"], &dev["labels"]), (&json!(false), &Value::Null));
     assert_eq!(
@@ -149,6 +153,12 @@ fn relabelling_is_tried_rule_by_rule() {
         (json!({"labels": {}, "rules": "[]", "of": "series"}), "targets or samples"),
         (json!({"labels": {}, "rules": "- regex: x\n- regex: '('"}), "rules:2: [1].regex: "),
         (json!({"labels": {}, "rules": "scrape_configs: []"}), "rules:1: scrape_configs"),
+        (json!({"labels": {}, "rules": "- regex: x\n-\tregex: y"}), "rules:2: a tab stands"),
+        (
+            json!({"labels": {}, "rules": "- {modulus: !!str 8, action: hashmod, target_label: a}"}),
+            "the text \"8\" is not a whole number",
+        ),
+        (json!({"labels": {}, "rules": "- regex: !!int x"}), "as a !!int"),
         (
             json!({"labels": {}, "rules": "- {action: labeldrop}\n".repeat(101)}),
             "more than 100 rules",

@@ -1,6 +1,6 @@
 //! Reading a tree key by key. What is wrong is gathered, so that one look finds everything.
 
-use crate::yaml::{Node, Value};
+use crate::yaml::{Node, Value, truth};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -157,15 +157,20 @@ impl<'a> Reader<'a> {
     }
 
     pub(crate) fn truth(&self) -> Option<bool> {
-        self.read(|text| match text {
-            "true" | "True" | "TRUE" | "yes" | "on" => Ok(true),
-            "false" | "False" | "FALSE" | "no" | "off" => Ok(false),
-            _ => Err(format!("{text:?} is neither true nor false")),
-        })
+        self.read_plain("neither true nor false", truth)
     }
 
     pub(crate) fn number(&self) -> Option<u64> {
-        self.read(|text| text.parse().map_err(|_| format!("{text:?} is not a whole number")))
+        self.read_plain("not a whole number", |text| text.parse().ok())
+    }
+
+    /// Reads what is no text: in quotes, or with the tag of one, it would be.
+    fn read_plain<T>(&self, is_not: &str, read: impl FnOnce(&str) -> Option<T>) -> Option<T> {
+        let is_text = matches!(self.node.value, Value::Scalar { is_plain: false, .. });
+        self.read(|text| match is_text {
+            true => Err(format!("the text {text:?} is {is_not}")),
+            false => read(text).ok_or_else(|| format!("{text:?} is {is_not}")),
+        })
     }
 
     /// Labels: texts by name.

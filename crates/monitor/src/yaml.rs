@@ -1,8 +1,11 @@
 //! YAML as a tree that knows its lines, so that every complaint can name one.
 
-use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span};
+mod tabs;
+
+use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span, Tag};
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
+use tabs::Tabs;
 
 /// Bytes of a file: thousands of jobs, or rules, with all their labels.
 const TEXT_BYTES_MAX: usize = 16 << 20;
@@ -13,6 +16,12 @@ const NODES_MAX: usize = 1 << 20;
 
 /// How deep nodes lie in one another: a configuration is ten deep.
 const DEPTH_MAX: usize = 64;
+
+/// Words for nothing.
+const NULLS: [&str; 5] = ["", "~", "null", "Null", "NULL"];
+
+/// The key by which a map takes over those of others, without quotes.
+const MERGE: &str = "<<";
 
 /// A value and the line where it begins, from one.
 #[derive(Clone, Debug)]
@@ -42,10 +51,16 @@ impl Node {
         if text.len() > TEXT_BYTES_MAX {
             return Err((1, format!("the file has more than {TEXT_BYTES_MAX} bytes")));
         }
-        let mut builder = Builder::default();
+        let (mut builder, mut tabs) = (Builder::default(), Tabs::of(text));
         for event in Parser::new_from_str(text) {
             let (event, span) = event.map_err(|error| told(&error))?;
+            if let (Some(tabs), Event::Scalar(..)) = (&mut tabs, &event) {
+                tabs.pass(span.start.index(), span.end.index())?;
+            }
             builder.take(event, span)?;
+        }
+        if let Some(tabs) = &mut tabs {
+            tabs.read_to(usize::MAX)?;
         }
         Ok(builder.root.unwrap_or_else(|| Self::null(1)))
     }
@@ -56,7 +71,7 @@ impl Node {
 
     pub(crate) fn is_null(&self) -> bool {
         let Value::Scalar { text, is_plain: true } = &self.value else { return false };
-        matches!(text.as_str(), "" | "~" | "null" | "Null" | "NULL")
+        NULLS.contains(&text.as_str())
     }
 
     fn count(&self) -> usize {
@@ -147,9 +162,15 @@ struct Open {
     anchor: usize,
     node: Node,
     /// The key whose value comes next.
-    key: Option<(String, usize)>,
+    key: Option<Key>,
     /// The keys so far, those that were taken over among them.
     keys: HashSet<String>,
+}
+
+struct Key {
+    text: String,
+    line: usize,
+    is_merge: bool,
 }
 
 impl Builder {
@@ -164,8 +185,12 @@ impl Builder {
                     _ => Err((line, "the file must hold one document of YAML".to_owned())),
                 }
             }
-            Event::Scalar(text, style, anchor, _) => {
-                let is_plain = style == ScalarStyle::Plain;
+            Event::Scalar(text, style, anchor, tag) => {
+                let is_plain = match tag {
+                    None => Ok(style == ScalarStyle::Plain),
+                    Some(tag) => is_plain_by(&tag, &text),
+                };
+                let is_plain = is_plain.map_err(|what| (line, what))?;
                 let value = Value::Scalar { text: text.into_owned(), is_plain };
                 self.place(anchor, Node { line, value })
             }
@@ -211,21 +236,59 @@ impl Builder {
         match &mut open.node.value {
             Value::List(nodes) => nodes.push(node),
             Value::Map(entries) => match open.key.take() {
-                Some((key, line)) if key == "<<" => merge((entries, &mut open.keys), node, line)?,
-                Some((key, line)) => entries.push((key, line, node)),
+                Some(Key { is_merge: true, line, .. }) => {
+                    merge((entries, &mut open.keys), node, line)?;
+                }
+                Some(Key { text, line, .. }) => entries.push((text, line, node)),
                 None => {
-                    let Value::Scalar { text, .. } = node.value else {
+                    let Value::Scalar { text, is_plain } = node.value else {
                         return Err((line, "a key must be a text".to_owned()));
                     };
-                    if text != "<<" && !open.keys.insert(text.clone()) {
+                    let is_merge = is_plain && text == MERGE;
+                    if !is_merge && !open.keys.insert(text.clone()) {
                         return Err((line, format!("{text} is given twice")));
                     }
-                    open.key = Some((text, line));
+                    open.key = Some(Key { text, line, is_merge });
                 }
             },
             Value::Scalar { .. } => {}
         }
         Ok(())
+    }
+}
+
+/// Whether a scalar with a tag may mean a number, a truth or nothing, as one without quotes may:
+/// what Prometheus' reader makes of tags.
+///
+/// # Errors
+/// When the text is none of what the tag says.
+fn is_plain_by(tag: &Tag, text: &str) -> Result<bool, String> {
+    let tag = format!("{}{}", tag.handle, tag.suffix);
+    let refused = |what: &str| Err(format!("cannot decode {text:?} as a !!{what}"));
+    let known = |is_known: bool, what: &str| if is_known { Ok(true) } else { refused(what) };
+    match tag.strip_prefix("tag:yaml.org,2002:") {
+        // One that says nothing, as if there were no quotes.
+        _ if tag == "!" => Ok(true),
+        Some("int") => known(text.parse::<i64>().is_ok(), "int"),
+        Some("float") => known(text.parse::<f64>().is_ok(), "float"),
+        Some("bool") => known(truth(text).is_some(), "bool"),
+        Some("null") => known(NULLS.contains(&text), "null"),
+        Some("binary") => Err("!!binary is not read: write the text itself".to_owned()),
+        // A text, also by tags that nobody knows.
+        _ => Ok(false),
+    }
+}
+
+/// What a scalar is that is neither a text nor a number: true or false, in the words of YAML 1.1.
+pub(crate) fn truth(text: &str) -> Option<bool> {
+    match text {
+        "y" | "Y" | "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => {
+            Some(true)
+        }
+        "n" | "N" | "no" | "No" | "NO" | "false" | "False" | "FALSE" | "off" | "Off" | "OFF" => {
+            Some(false)
+        }
+        _ => None,
     }
 }
 
@@ -280,6 +343,42 @@ mod tests {
     }
 
     #[test]
+    fn tabs_between_words_and_in_texts_are_blanks() {
+        for text in [
+            "a: \t1\t# a\tcomment\nb: \"x\ty\"\nc: |\n  -\tx\n  \ty\n",
+            "a: [x,\t-1,\n\ty]\n#\tcomment\n",
+            "[\n\t{\n\t\t\"targets\": [\"a:1\"]\n\t}\n]\n",
+            "a: x\ty\nb: &b\t1\nc: 'q\n  -\tr'\n",
+            "---\ta\n",
+        ] {
+            assert!(Node::parse(text).is_ok(), "{text:?} {:?}", Node::parse(text).err());
+        }
+    }
+
+    #[test]
+    fn tags_say_what_a_scalar_is() {
+        let plain = |text: &str| match Node::parse(text).unwrap().value {
+            Value::Scalar { text, is_plain } => (text, is_plain),
+            _ => panic!("{text}"),
+        };
+        for (text, expected) in [
+            ("!!str 8", ("8", false)),
+            ("!!str", ("", false)),
+            ("!!str null", ("null", false)),
+            ("!!int \"8\"", ("8", true)),
+            ("!!bool 'yes'", ("yes", true)),
+            ("!!null ''", ("", true)),
+            ("! \"8\"", ("8", true)),
+            ("!mine 8", ("8", false)),
+            ("!<tag:yaml.org,2002:str> 8", ("8", false)),
+            ("\"8\"", ("8", false)),
+        ] {
+            assert_eq!(plain(text), (expected.0.to_owned(), expected.1), "{text}");
+        }
+        assert_eq!(shown("b:\n  '<<': x\n"), "b:\n  \"<<\": x\n");
+    }
+
+    #[test]
     fn bad_files_are_refused_with_a_line() {
         let bombs = (1..40).map(|n| format!("a{n}: &a{n} [*a{0}, *a{0}, *a{0}]\n", n - 1));
         let bomb = format!("a0: &a0 [x, x]\n{}", bombs.collect::<String>());
@@ -292,6 +391,19 @@ mod tests {
             ("a: *b\n", 1),
             ("a: 1\n<<: 3\n", 2),
             (deep.as_str(), 1),
+            // As in Prometheus, tabs begin nothing.
+            ("a:\n- b\n-\tc\n", 3),
+            ("-\t&x c\n", 1),
+            ("- \tc\n", 1),
+            ("-\t\n  c\n", 1),
+            ("- -\tc\n", 1),
+            ("\ta: 1\n", 1),
+            ("a: 'é\tä\n  ü'\n-\tb\n", 3),
+            ("a: 1\n\t# c\n", 2),
+            ("a: !!int x\n", 1),
+            ("a: 1\nb: !!null x\n", 2),
+            ("a: !!bool 1\n", 1),
+            ("a: !!binary eA==\n", 1),
         ] {
             let error = Node::parse(text).unwrap_err();
             assert_eq!(error.0, line, "{text:.40} {error:?}");
