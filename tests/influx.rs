@@ -840,3 +840,120 @@ fn conditions_offsets_and_listings_are_as_recorded() {
     assert!(csv.text().starts_with("error\n\"error parsing query: found SELEC,"), "{}", csv.text());
     server.stop();
 }
+
+/// Lines that a store refuses for reasons of its own decide nothing about those to come.
+#[test]
+fn a_line_that_is_refused_decides_no_kind() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &["--retention", "1h", "--set", "limits.labels=2"]);
+    assert_eq!(answer(&server, "CREATE DATABASE d"), "");
+    write(&server, "m known=1i");
+    let long = "x".repeat(70_000);
+    for (at, refused) in [
+        "m v=\"t\" 1000000000".to_owned(),
+        "m,=x v=\"t\"".to_owned(),
+        "m,a v=\"t\"".to_owned(),
+        "m,a=1,a=2 v=\"t\"".to_owned(),
+        "m,a=1,b=2,c=3 v=\"t\"".to_owned(),
+        format!("m,a={long} v=\"t\""),
+        "m v=\"t\",known=1.5".to_owned(),
+        "m v=\"t\" 1000000000\nm,a=1,b=2,c=3 v=true\nm v=\"u\",known=\"t\"".to_owned(),
+    ]
+    .iter()
+    .enumerate()
+    {
+        for path in
+            ["/write?db=d", "/api/v2/write?bucket=d", "/api/foliot/v1/import?format=influx&db=d"]
+        {
+            let answer = server.post(path, refused);
+            assert_ne!(answer.status, 204, "{at} {path} {}", answer.text());
+            assert!(!answer.text().contains("\"rows\":1"), "{at} {path} {}", answer.text());
+        }
+    }
+    // All or nothing: the good line goes with the others.
+    let whole = "/api/v3/write_lp?db=d&accept_partial=false";
+    for lines in ["m v=\"t\"\nm known=1.5", "m v=\"t\"\nm v=\"t", "m v=\"t\"\nm v=1i"] {
+        assert_eq!(server.post(whole, lines).status, 400, "{lines}");
+    }
+    let keys = answer(&server, "SHOW FIELD KEYS FROM m");
+    assert!(keys.contains("known") && !keys.contains("\"v\""), "{keys}");
+    assert_eq!(server.metric("foliot_series"), 1.0, "nor is there a series");
+    write(&server, "m v=1i");
+    let keys = answer(&server, "SHOW FIELD KEYS FROM m");
+    assert!(keys.contains("[\"v\",\"integer\"]"), "{keys}");
+    // Kinds that hold are those of a restart, too.
+    drop(server);
+    let server = Server::start(dir.path(), &["--retention", "1h"]);
+    assert_eq!(server.post("/write?db=d", "m v=\"t\"").status, 400);
+    write(&server, "m v=2i");
+    server.stop();
+}
+
+/// Writers that disagree: one kind holds, for all of them, whatever else happens meanwhile.
+#[test]
+fn writers_that_disagree_about_a_field_agree_on_one_kind() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &["--set", "head.bytes=1MiB"]);
+    assert_eq!(answer(&server, "CREATE DATABASE d"), "");
+    let values = ["1i", "1.5", "true", "\"t\""];
+    let taken: Vec<Vec<bool>> = std::thread::scope(|scope| {
+        let writer = |value: &'static str| {
+            let server = &server;
+            scope.spawn(move || {
+                let line = |at: u32| format!("m{at},w={} v={value} {}", value.len(), at + 1);
+                (0..60).map(|at| server.post("/write?db=d", &line(at)).status == 204).collect()
+            })
+        };
+        let writers: Vec<_> = values.into_iter().map(writer).collect();
+        for at in 0..20 {
+            let drop = format!("DELETE FROM m{}", at + 100);
+            assert_eq!(ask(&server, &drop, "").status, 200);
+        }
+        writers.into_iter().map(|writer| writer.join().unwrap()).collect()
+    });
+    for at in 0..60 {
+        let winners = taken.iter().filter(|taken| taken[at]).count();
+        assert_eq!(winners, 1, "measurement m{at}");
+        let keys = answer(&server, &format!("SHOW FIELD KEYS FROM m{at}"));
+        let kind = ["integer", "float", "boolean", "string"];
+        let winner = taken.iter().position(|taken| taken[at]).unwrap();
+        assert!(keys.contains(&format!("[\"v\",\"{}\"]", kind[winner])), "{keys}");
+    }
+    server.stop();
+}
+
+/// Writers of two kinds while the measurement is dropped, again and again: what is left has the kind
+/// that its field has.
+#[test]
+fn a_measurement_that_is_dropped_under_its_writers_has_one_kind() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &["--set", "head.bytes=1MiB"]);
+    assert_eq!(answer(&server, "CREATE DATABASE d"), "");
+    let mut mixed = Vec::new();
+    for round in 0..40 {
+        std::thread::scope(|scope| {
+            for (value, writer) in [("1i", 0), ("\"t\"", 1), ("1i", 2), ("\"t\"", 3)] {
+                let server = &server;
+                scope.spawn(move || {
+                    for at in 0..6 {
+                        let line = format!("m,w={writer}.{at} v={value} {}", at + 1);
+                        let status = server.post("/write?db=d", &line).status;
+                        assert!(matches!(status, 204 | 400), "{status}");
+                    }
+                });
+            }
+            for _ in 0..4 {
+                assert_eq!(ask(&server, "DROP MEASUREMENT m", "").status, 200);
+            }
+        });
+        let told = server.get("/api/foliot/v1/metric?db=d&metric=m.v").text();
+        let kinds = told.split_once("\"kinds\":[").unwrap().1.split_once(']').unwrap().0;
+        let keys = answer(&server, "SHOW FIELD KEYS FROM m");
+        if !kinds.is_empty() && (kinds.contains(',') || !keys.contains(&format!(",{kinds}]"))) {
+            mixed.push(format!("round {round}: {kinds}, declared {keys}"));
+        }
+        assert_eq!(ask(&server, "DROP MEASUREMENT m", "").status, 200);
+    }
+    assert_eq!(mixed, [""; 0]);
+    server.stop();
+}

@@ -153,6 +153,25 @@ impl Engine {
         commit
     }
 
+    /// Whether a row would be stored if it were written now, with so many series that are new. Who
+    /// notes something for good of a row asks before: what is refused leaves nothing behind.
+    ///
+    /// # Errors
+    /// When nothing would be stored at all.
+    pub fn would_take(
+        &self,
+        batch: &foliot_model::Batch<'_>,
+        row: &foliot_model::Row,
+        new_series: usize,
+    ) -> Result<bool, Error> {
+        let ingest = &self.store.ingest;
+        ingest.wal().check()?;
+        match ingest.is_overloaded() {
+            true => Err(Error::Overloaded),
+            false => Ok(ingest.would_take(batch, row, new_series)),
+        }
+    }
+
     /// Asks for `commit` to reach `ack`, and tells whether it already has. Does not wait; whoever
     /// gets false asks again when [`Engine::on_progress`] calls.
     ///

@@ -19,8 +19,8 @@ use crate::limits::FEW_SERIES_MAX;
 use crate::retention::Retention;
 use crate::wal::frame::FrameKind;
 use crate::wal::rows;
-use foliot_index::{Registered, Registry, Resolver, Run, Sids, Terms};
-use foliot_model::{Batch, NamespaceId, Reject, Row};
+use foliot_index::{Registered, Registry, Resolver, Run, Sids, Terms, read_row};
+use foliot_model::{Batch, KeyParts, NamespaceId, Reject, Row};
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::ops::Range;
@@ -94,6 +94,27 @@ impl Ingest {
         commit
     }
 
+    /// See `Engine::would_take`.
+    pub(crate) fn would_take(&self, batch: &Batch<'_>, row: &Row, new_series: usize) -> bool {
+        let too_old = TooOld::new(self, batch.namespace());
+        let mut parts = KeyParts::default();
+        if row.time_ns < too_old.surely_before_ns
+            || read_row(batch, row, self.config().labels_max, &mut parts).is_err()
+            || too_old.is_before_by_key(self, batch, row)
+        {
+            return false;
+        }
+        let registry = self.registry();
+        self.room(&registry).0 >= new_series as u64
+    }
+
+    /// How many series may be made now, and which setting admits no more.
+    fn room(&self, registry: &Registry) -> (u64, &'static str) {
+        let counts = registry.counts();
+        let series = counts.series - counts.forgotten;
+        self.admission().room(self.disk(), series, self.lasting_bytes(registry))
+    }
+
     /// Writes a batch for a caller that holds the gate, and pushes the wal.
     pub(crate) fn write_held(
         &self,
@@ -143,6 +164,12 @@ impl Workspace {
             }
             let run = resolver.find(row.key_hash, shape_hash(row));
             if run.is_none() {
+                if too_old.is_before_by_key(ingest, batch, row) {
+                    // A row that is refused makes no series.
+                    too_old.reject(ingest, row, rejects);
+                    self.places.push(Place::Nowhere);
+                    continue;
+                }
                 self.missing.push(index as u32);
             }
             self.places.push(run.map_or(Place::Nowhere, Place::Run));
@@ -205,11 +232,8 @@ impl Workspace {
                 ids.extend(sids.iter());
             }
         };
-        let counts = registry.counts();
-        let series = counts.series - counts.forgotten;
         let retention = ingest.retention();
-        let lasting_bytes = ingest.lasting_bytes(registry);
-        let (admit, limit) = ingest.admission().room(ingest.disk(), series, lasting_bytes);
+        let (admit, limit) = ingest.room(registry);
         let terms = Terms {
             admit,
             limit,
@@ -363,6 +387,20 @@ impl TooOld {
             false => retention.floors(now_ns, namespace),
         };
         Self { retention, now_ns, surely_before_ns, possibly_before_ns }
+    }
+
+    /// Whether a row is too old for the class that its key would be put in. One whose key cannot be
+    /// read is refused in other words.
+    fn is_before_by_key(&self, ingest: &Ingest, batch: &Batch<'_>, row: &Row) -> bool {
+        let mut parts = KeyParts::default();
+        row.time_ns < self.possibly_before_ns
+            && read_row(batch, row, ingest.config().labels_max, &mut parts).is_ok()
+            && row.time_ns
+                < self.retention.floor(
+                    self.now_ns,
+                    batch.namespace(),
+                    self.retention.class_of_key(&parts),
+                )
     }
 
     #[cold]

@@ -50,6 +50,7 @@ pub use list::{Listed, MayGather};
 pub use lookup::{Run, Sids};
 pub use names::SymbolKind;
 pub use record::class_records;
+pub use register::read_row;
 pub use registry::{Counts, Mark, Registered, Registry, Resolver, Terms};
 pub use segment::{ReadAt, Segment, rewrite as rewrite_segment, write as write_segment};
 pub use sid_set::SidSet;

@@ -84,6 +84,20 @@ pub(crate) fn register<E>(
     Ok(registered)
 }
 
+/// What says that a row can be none of the store's, whatever is registered.
+///
+/// # Errors
+/// What would be said of it.
+pub fn read_row(
+    batch: &Batch<'_>,
+    row: &Row,
+    labels_max: usize,
+    parts: &mut KeyParts,
+) -> Result<(), KeyError> {
+    prepare_key(batch, row, parts, labels_max)?;
+    Chunk::default().parse_fields(batch, row.shape)
+}
+
 impl Chunk {
     fn enter(&mut self, namespace: u32) {
         if self.namespace != namespace {

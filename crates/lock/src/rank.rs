@@ -15,6 +15,8 @@ pub enum Rank {
     Users,
     /// Databases and policies, changed by one request at a time.
     Databases,
+    /// Kinds of fields that stay: shared by writes that count on them, alone by who forgets some.
+    KindsKept,
     /// Kinds of fields, decided by one request at a time.
     Kinds,
     /// One piece of maintenance, for as long as it takes.

@@ -335,7 +335,8 @@ impl<'a> Import<'a> {
         let namespace = self.namespace(engine)?;
         let (mut batch, mut rejects) = self.decode(namespace, engine.key_secret(), piece);
         if piece.spelling == Spelling::Lines {
-            self.kinds.check(engine, &mut batch, Manner::Strict, &mut rejects)?;
+            let (kinds, batch, rejects) = (&self.kinds, &mut batch, &mut rejects);
+            patiently(|| kinds.check(engine, batch, Manner::Strict, rejects))?;
         }
         if !batch.rows().is_empty() {
             self.last = Some(patiently(|| engine.write(&batch, &mut rejects))?);
@@ -471,9 +472,9 @@ impl<'a> Import<'a> {
 }
 
 /// Asks a store again for as long as its head is full.
-fn patiently(
-    mut write: impl FnMut() -> Result<Commit, foliot_engine::Error>,
-) -> Result<Commit, foliot_engine::Error> {
+fn patiently<T>(
+    mut write: impl FnMut() -> Result<T, foliot_engine::Error>,
+) -> Result<T, foliot_engine::Error> {
     let mut tries = 0;
     loop {
         match write() {

@@ -15,12 +15,12 @@ mod judged;
 pub use judged::JudgedKinds;
 
 use foliot_engine::{Engine, Error, FEW_SERIES_MAX, FIELDS_MAX, Listed};
-use foliot_lock::{Mutex, Rank, RwLock};
+use foliot_lock::{Mutex, Rank, RwLock, RwLockReadGuard};
 use foliot_model::{
     Batch, DEFAULT_FIELD, KeyParts, Kind, Name, NamespaceId, Reject, Row, Selector, Span, Test,
 };
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 const KIND: &str = "field";
@@ -34,6 +34,8 @@ const REMEMBERED_COLUMNS_MAX: usize = 1 << 22;
 /// Decides and remembers the kinds of fields.
 #[derive(Debug)]
 pub struct Kinds {
+    /// Held while rows are on their way whose kinds were looked at.
+    kept: RwLock<()>,
     /// Held while the kind of a new field is decided.
     deciding: Mutex<()>,
     remembered: RwLock<Remembered>,
@@ -42,6 +44,7 @@ pub struct Kinds {
 impl Default for Kinds {
     fn default() -> Self {
         Self {
+            kept: RwLock::new(Rank::KindsKept, ()),
             deciding: Mutex::new(Rank::Kinds, ()),
             remembered: RwLock::new(Rank::Table, Remembered::default()),
         }
@@ -114,7 +117,14 @@ impl Kinds {
         declared(engine, namespace, measurement, field)
     }
 
-    /// Forgets a measurement: its next line decides anew.
+    /// Keeps all kinds as they are for as long as this is held: from before rows are checked until
+    /// they are written, so that nobody forgets in between what they were found to be.
+    pub fn keep(&self) -> RwLockReadGuard<'_, ()> {
+        self.kept.read()
+    }
+
+    /// Forgets a measurement that was dropped: its next line decides anew. Fields that have series
+    /// again, by a line that came meanwhile, keep their kinds.
     ///
     /// # Errors
     /// When the store cannot take it.
@@ -124,7 +134,10 @@ impl Kinds {
         namespace: NamespaceId,
         measurement: &str,
     ) -> Result<(), Error> {
-        self.forget_keys(engine, &prefix(namespace, measurement))
+        let _nobody_writes = self.kept.write();
+        let stored = stored_fields(engine, namespace, measurement, Test::Any, usize::MAX)?;
+        let stored: HashSet<String> = stored.into_iter().collect();
+        self.forget_keys(engine, &prefix(namespace, measurement), |field| !stored.contains(field))
     }
 
     /// Forgets all measurements of a namespace that was dropped.
@@ -132,13 +145,21 @@ impl Kinds {
     /// # Errors
     /// When the store cannot take it.
     pub fn forget_all(&self, engine: &Engine, namespace: NamespaceId) -> Result<(), Error> {
-        self.forget_keys(engine, &format!("{namespace}\0"))
+        self.forget_keys(engine, &format!("{namespace}\0"), |_| true)
     }
 
-    fn forget_keys(&self, engine: &Engine, prefix: &str) -> Result<(), Error> {
+    /// Forgets what begins so, as far as `may_go` says so of the rest.
+    fn forget_keys(
+        &self,
+        engine: &Engine,
+        prefix: &str,
+        may_go: impl Fn(&str) -> bool,
+    ) -> Result<(), Error> {
         let _one_at_a_time = self.deciding.lock();
         for (key, _) in engine.catalog_list_from(KIND, prefix) {
-            engine.catalog_delete(KIND, &key)?;
+            if may_go(key.strip_prefix(prefix).unwrap_or_default()) {
+                engine.catalog_delete(KIND, &key)?;
+            }
         }
         self.forget_remembered();
         Ok(())
@@ -159,21 +180,26 @@ impl Kinds {
         (measurement, field): (&str, &str),
         to: &str,
     ) -> Result<(), Error> {
+        let _nobody_writes = self.kept.write();
         let _one_at_a_time = self.deciding.lock();
         let Some(kind) = declared(engine, namespace, measurement, field) else { return Ok(()) };
         if declared(engine, namespace, to, DEFAULT_FIELD).is_none() {
             declare(engine, namespace, to, DEFAULT_FIELD, kind)?;
         }
-        engine.catalog_delete(KIND, &key(namespace, measurement, field))?;
+        // A line that came meanwhile may have it again under the old name.
+        if stored_fields(engine, namespace, measurement, Test::equal(field), 1)?.is_empty() {
+            engine.catalog_delete(KIND, &key(namespace, measurement, field))?;
+        }
         self.forget_remembered();
         Ok(())
     }
 
-    /// Declares the fields of a batch of lines, takes rows out of it whose values their fields do
-    /// not take, and says so in `rejects`.
+    /// Declares the fields of those rows of a batch of lines that the store takes, takes rows out of
+    /// it whose values their fields do not take, and says so in `rejects`, each by the name of its
+    /// field.
     ///
     /// # Errors
-    /// When the store cannot take new fields.
+    /// When the store takes nothing at all.
     pub fn check(
         &self,
         engine: &Engine,
@@ -190,12 +216,13 @@ impl Kinds {
         Ok(())
     }
 
-    /// Declares the fields of histograms, whatever the syntax of their keys.
+    /// Declares the fields of histograms that the store takes, whatever the syntax of their keys.
     ///
     /// # Errors
     /// When the store cannot take new fields.
     pub fn note_histograms(&self, engine: &Engine, batch: &Batch<'_>) -> Result<(), Error> {
         let (mut parts, mut field) = (KeyParts::default(), Vec::new());
+        let mut noted = 0;
         for row in batch.rows() {
             let (head, tail) = (batch.slice(row.key_head), batch.slice(row.key_tail));
             parts.clear();
@@ -206,9 +233,10 @@ impl Kinds {
                 field.clear();
                 let name = plain(batch, batch.slice(*span), &mut field);
                 let is_new = declared(engine, batch.namespace(), &measurement, &name).is_none();
-                if is_new && engine.has_room_for_names(1) {
+                if is_new && engine.would_take(batch, row, noted + 1)? {
                     let _one_at_a_time = self.deciding.lock();
                     declare(engine, batch.namespace(), &measurement, &name, Kind::Histogram)?;
+                    noted += 1;
                 }
             }
         }
@@ -235,86 +263,28 @@ impl Kinds {
         Ok(found)
     }
 
-    /// The kinds of the fields of a row's shape in a measurement, as it is written; fields without
-    /// one get that of this row. A row with more fields than the store takes has none: the store
-    /// refuses it.
-    fn columns(
-        &self,
-        engine: &Engine,
-        batch: &Batch<'_>,
-        row: &Row,
-        measurement: &[u8],
-        manner: Manner,
-    ) -> Result<Columns, Error> {
-        let shape_hash = batch.shape(row.shape).map_or(0, |shape| shape.hash);
-        let place = (batch.hasher().key(&[], measurement), shape_hash);
-        let forgotten = {
-            let remembered = self.remembered.read();
-            if let Some(columns) = remembered.columns.get(&place) {
-                return Ok(columns.clone());
-            }
-            remembered.forgotten
-        };
-        if fields_of(batch, row).len() > FIELDS_MAX {
-            return Ok(Columns::default());
-        }
-        let mut decided = Ok((Columns::default(), true));
-        let mut decide = || decided = self.decide(engine, batch, row, measurement, manner);
-        match fields_of(batch, row).len() <= FEW_SERIES_MAX {
-            true => decide(),
-            false => engine.aside(&mut decide),
-        }
-        let (columns, are_all_declared) = decided?;
-        let mut remembered = self.remembered.write();
-        if are_all_declared && remembered.forgotten == forgotten {
-            remembered.remember(place, columns.clone());
-        }
-        Ok(columns)
+    /// What is remembered of a shape in a measurement, as it is written; otherwise how often
+    /// everything was forgotten until now.
+    fn recall(&self, place: (u128, u128)) -> Result<Columns, u64> {
+        let remembered = self.remembered.read();
+        remembered.columns.get(&place).cloned().ok_or(remembered.forgotten)
     }
 
-    /// The kinds of a row's fields, and whether all of them are declared now. Where there is no
-    /// memory for more names new fields are not: the store refuses their series.
-    #[cold]
-    fn decide(
-        &self,
-        engine: &Engine,
-        batch: &Batch<'_>,
-        row: &Row,
-        measurement: &[u8],
-        manner: Manner,
-    ) -> Result<(Columns, bool), Error> {
-        let (namespace, mut scratch) = (batch.namespace(), Vec::new());
-        let measurement = plain(batch, measurement, &mut scratch).into_owned();
-        let fields = fields_of(batch, row);
-        let cells = batch.cells(row, fields.len() as u32);
-        let mut columns = Vec::with_capacity(fields.len());
-        let mut one_at_a_time = None;
-        let mut new = Vec::new();
-        for (span, cell) in fields.iter().zip(cells) {
-            scratch.clear();
-            let field = plain(batch, batch.slice(*span), &mut scratch);
-            let find = || declared(engine, namespace, &measurement, &field);
-            let mut found = find();
-            if found.is_none() && one_at_a_time.is_none() {
-                // Another row may have declared it before this one decides.
-                one_at_a_time = Some(self.deciding.lock());
-                found = find();
-            }
-            if let Some(kind) = found {
-                columns.push(kind);
-                continue;
-            }
-            let place = (namespace, &*measurement, &*field);
-            let kind = first_kind(engine, place, cell.kind, manner)?;
-            new.push((key(namespace, &measurement, &field), vec![kind as u8]));
-            columns.push(kind);
+    /// Remembers it, unless something was forgotten since it was looked up.
+    fn remember(&self, place: (u128, u128), columns: &Columns, forgotten: u64) {
+        let mut remembered = self.remembered.write();
+        if remembered.forgotten == forgotten {
+            remembered.remember(place, columns.clone());
         }
-        let has_room = engine.has_room_for_names(new.len());
-        if has_room {
-            engine.catalog_put_all(KIND, &new)?;
-        }
-        Ok((columns.into(), has_room))
     }
+}
+
+/// The kinds of a row's fields.
+struct Decided {
+    columns: Columns,
+    /// How many of them were declared for this row; nothing where some are not: the row is refused,
+    /// and says nothing of those behind it.
+    new: Option<usize>,
 }
 
 /// Goes through the rows of a batch of lines, most of which are of the measurement and shape of the
@@ -326,6 +296,8 @@ struct Walk<'w, 'b> {
     manner: Manner,
     known: HashMap<(&'w [u8], u32), Columns>,
     last: Option<Last<'w>>,
+    /// Fields that rows before declared: their series are not made yet, and take room.
+    new: usize,
 }
 
 /// What the row before was of. It is known for later rows once another one has come: most batches
@@ -339,7 +311,7 @@ struct Last<'w> {
 
 impl<'w, 'b> Walk<'w, 'b> {
     fn new(kinds: &'w Kinds, engine: &'w Engine, batch: &'w Batch<'b>, manner: Manner) -> Self {
-        Self { kinds, engine, batch, manner, known: HashMap::new(), last: None }
+        Self { kinds, engine, batch, manner, known: HashMap::new(), last: None, new: 0 }
     }
 
     /// A row's measurement, as it is written, and the kinds of its fields.
@@ -360,14 +332,96 @@ impl<'w, 'b> Walk<'w, 'b> {
         let columns = match known {
             Some(columns) => columns,
             None => {
-                let (engine, batch) = (self.engine, self.batch);
-                self.kinds.columns(engine, batch, row, measurement, self.manner)?
+                let Decided { columns, new } = self.look(row, measurement)?;
+                let Some(new) = new else { return Ok((measurement, columns)) };
+                self.new += new;
+                columns
             }
         };
         self.last = Some(Last { measurement, shape, columns: columns.clone(), is_known });
         Ok((measurement, columns))
     }
+
+    /// The kinds of the fields of a row's shape in a measurement, as it is written; fields without
+    /// one get that of this row. A row with more fields than the store takes has none: the store
+    /// refuses it.
+    fn look(&self, row: &Row, measurement: &[u8]) -> Result<Decided, Error> {
+        let shape_hash = self.batch.shape(row.shape).map_or(0, |shape| shape.hash);
+        let place = (self.batch.hasher().key(&[], measurement), shape_hash);
+        let forgotten = match self.kinds.recall(place) {
+            Ok(columns) => return Ok(Decided { columns, new: Some(0) }),
+            Err(forgotten) => forgotten,
+        };
+        let fields = fields_of(self.batch, row).len();
+        if fields > FIELDS_MAX {
+            return Ok(Decided { columns: Columns::default(), new: None });
+        }
+        let mut decided = Ok(Decided { columns: Columns::default(), new: None });
+        let mut decide = || decided = self.decide(row, measurement);
+        match fields <= FEW_SERIES_MAX {
+            true => decide(),
+            false => self.engine.aside(&mut decide),
+        }
+        let decided = decided?;
+        if decided.new.is_some() {
+            self.kinds.remember(place, &decided.columns, forgotten);
+        }
+        Ok(decided)
+    }
+
+    /// The kinds of a row's fields. New ones are declared if the row is going to be stored: one
+    /// that its fields do not take, or the store does not, leaves nothing behind.
+    #[cold]
+    fn decide(&self, row: &Row, measurement: &[u8]) -> Result<Decided, Error> {
+        let mut scratch = Vec::new();
+        let measurement = plain(self.batch, measurement, &mut scratch);
+        let cells = self.batch.cells(row, fields_of(self.batch, row).len() as u32);
+        let are_taken = |columns: &[Kind]| {
+            columns.iter().zip(cells).all(|(kind, cell)| self.manner.takes(*kind, cell.kind))
+        };
+        let (columns, new) = self.now(row, &measurement)?;
+        if new.is_empty() {
+            return Ok(Decided { columns, new: Some(0) });
+        }
+        if !are_taken(&columns) || !self.engine.would_take(self.batch, row, self.new + new.len())? {
+            return Ok(Decided { columns, new: None });
+        }
+        let _one_at_a_time = self.kinds.deciding.lock();
+        // Another row may have declared them before this one decides.
+        let (columns, new) = self.now(row, &measurement)?;
+        if !are_taken(&columns) {
+            return Ok(Decided { columns, new: new.is_empty().then_some(0) });
+        }
+        self.engine.catalog_put_all(KIND, &new)?;
+        Ok(Decided { columns, new: Some(new.len()) })
+    }
+
+    /// The kinds that a row's fields have or are to have, and facts that declare the latter.
+    fn now(&self, row: &Row, measurement: &str) -> Result<(Columns, Vec<Fact>), Error> {
+        let (namespace, fields) = (self.batch.namespace(), fields_of(self.batch, row));
+        let cells = self.batch.cells(row, fields.len() as u32);
+        let mut columns = Vec::with_capacity(fields.len());
+        let (mut new, mut scratch) = (Vec::new(), Vec::new());
+        for (span, cell) in fields.iter().zip(cells) {
+            scratch.clear();
+            let field = plain(self.batch, self.batch.slice(*span), &mut scratch);
+            let place = (namespace, measurement, &*field);
+            let kind = match declared(self.engine, namespace, measurement, &field) {
+                Some(kind) => kind,
+                None => {
+                    let kind = first_kind(self.engine, place, cell.kind, self.manner)?;
+                    new.push((key(namespace, measurement, &field), vec![kind as u8]));
+                    kind
+                }
+            };
+            columns.push(kind);
+        }
+        Ok((columns.into(), new))
+    }
 }
+
+/// A fact of the catalog: its key, and what kind it declares.
+type Fact = (String, Vec<u8>);
 
 /// The kind that a field was given.
 fn declared(
@@ -405,15 +459,26 @@ fn declare(
 /// Whether put lines have written to a measurement: they declare nothing, and know no other field
 /// than the default one.
 fn is_written(engine: &Engine, namespace: NamespaceId, measurement: &str) -> Result<bool, Error> {
-    let name = Name { measurement: Test::equal(measurement), field: Test::equal(DEFAULT_FIELD) };
+    let test = Test::equal(DEFAULT_FIELD);
+    Ok(!stored_fields(engine, namespace, measurement, test, 1)?.is_empty())
+}
+
+/// Fields of a measurement that have series and pass a test, so many at most.
+fn stored_fields(
+    engine: &Engine,
+    namespace: NamespaceId,
+    measurement: &str,
+    field: Test,
+    limit: usize,
+) -> Result<Vec<String>, Error> {
     let selector = Selector {
         namespace,
-        names: vec![name],
+        names: vec![Name { measurement: Test::equal(measurement), field }],
         matchers: Vec::new(),
         exact_labels: None,
         only: None,
     };
-    Ok(!engine.snapshot().list(&Listed::Fields, &selector, "", 0, 1)?.is_empty())
+    engine.snapshot().list(&Listed::Fields, &selector, "", 0, limit)
 }
 
 /// What the keys of a measurement's facts begin with. The length keeps measurements apart whose
@@ -508,7 +573,7 @@ fn conflict_of(
         "field type conflict: input field {name:?} on measurement {measurement:?} is type \
          {given}, already exists as type {known}"
     );
-    Reject { line: row.line, field: "field".into(), reason }
+    Reject { line: row.line, field: name.into_owned().into(), reason }
 }
 
 #[cfg(test)]

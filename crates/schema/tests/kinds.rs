@@ -2,8 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests are tests")]
 
-use foliot_disk::SimDisk;
-use foliot_engine::{Config, Engine};
+use foliot_disk::{Disk, SimDisk};
+use foliot_engine::{Config, Engine, RetentionRule};
 use foliot_model::{Batch, BatchBuffers, Kind, Reject};
 use foliot_proto_influx::{Decoder, LINE_SYNTAX, Precision, Settings};
 use foliot_proto_opentsdb::{KEY_SYNTAX, Options, decode_histograms, decode_lines};
@@ -11,6 +11,7 @@ use foliot_schema::{Kinds, Manner};
 use std::cell::Cell;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 fn open() -> Engine {
     let config = Config { background: false, ..Config::default() };
@@ -45,6 +46,7 @@ fn a_field_keeps_the_kind_of_its_first_value() {
     let (engine, kinds) = (open(), Kinds::default());
     let (rows, rejects) = check(&kinds, &engine, "m,h=a v=1i,s=\"x\" 1\nm,h=b v=2.5,s=\"y\" 1");
     assert_eq!((rows, rejects.len()), (1, 1));
+    assert_eq!(rejects[0].field, "v");
     assert!(rejects[0].reason.contains("\"v\" on measurement \"m\" is type float, already exists"));
     assert_eq!((of(&engine, "m", "v"), of(&engine, "m", "s")), (Kind::Integer, Kind::String));
     assert_eq!(check(&kinds, &engine, "m\\,x v=2.5 1").0, 1, "another measurement");
@@ -66,6 +68,21 @@ fn what_is_forgotten_is_decided_anew_and_its_neighbours_stay() {
     }
     kinds.forget_all(&engine, 0).unwrap();
     assert_eq!(check(&kinds, &engine, "mm v=true 1").0, 1);
+}
+
+#[test]
+fn a_field_that_has_series_again_keeps_its_kind_when_its_measurement_is_forgotten() {
+    let (engine, kinds) = (open(), Kinds::default());
+    check(&kinds, &engine, "m v=1i,w=1i 1");
+    // A line that came between the end of the old series and that of their kinds.
+    batch_of_lines(&engine, "m v=1i 2", |batch| {
+        engine.write(batch, &mut Vec::new()).unwrap();
+    });
+    kinds.forget(&engine, 0, "m").unwrap();
+    assert_eq!(Kinds::declared(&engine, 0, "m", "v"), Some(Kind::Integer));
+    assert_eq!(Kinds::declared(&engine, 0, "m", "w"), None);
+    assert_eq!(check(&kinds, &engine, "m v=true 3").0, 0);
+    assert_eq!(check(&kinds, &engine, "m w=true 3").0, 1);
 }
 
 #[test]
@@ -107,6 +124,64 @@ fn lines_of_a_door_without_kinds_declare_floats_and_mix_numbers_only() {
 }
 
 #[test]
+fn a_row_that_is_refused_decides_no_kind() {
+    let disk = SimDisk::new(3);
+    let now_s = disk.now_ns() / 1_000_000_000;
+    let keep = |days: u64| Some(Duration::from_secs(days * 86_400));
+    let rule = RetentionRule { measurement: "short".into(), labels: vec![], keep: keep(1) };
+    let config = Config {
+        background: false,
+        retention: keep(10),
+        retention_rules: vec![rule],
+        labels_max: 2,
+        series_max: 4,
+        ..Config::default()
+    };
+    let engine = Engine::open(Arc::new(disk), Path::new("data"), config).unwrap();
+    let kinds = Kinds::default();
+    // Returns how many rows are stored.
+    let write = |lines: &str| {
+        let lines: Vec<String> = lines.lines().map(|line| dated(line, now_s)).collect();
+        batch_of_lines(&engine, &lines.join("\n"), |batch| {
+            let (mut rejects, rows) = (Vec::new(), batch.rows().len());
+            kinds.check(&engine, batch, Manner::Strict, &mut rejects).unwrap();
+            engine.write(batch, &mut rejects).unwrap();
+            rows - rejects.len()
+        })
+    };
+    assert_eq!(write("m known=1i -1"), 1);
+    for refused in [
+        "m v=\"t\" -11",
+        "short v=\"t\" -2",
+        "m,=x v=\"t\" -1",
+        "m,a=1,b=2,c=3 v=\"t\" -1",
+        "m,a=1,a=2 v=\"t\" -1",
+        "m v=\"t\",known=1.5 -1",
+        "m v=\"t\",b=1,c=1,d=1 -1",
+    ] {
+        let before = (engine.stats().series, engine.catalog_list("field").len());
+        assert_eq!(write(refused), 0, "{refused}");
+        let after = (engine.stats().series, engine.catalog_list("field").len());
+        assert_eq!(after, before, "{refused}");
+    }
+    // A refused line of a request says nothing to those behind it.
+    assert_eq!(write("m v=\"t\" -11\nm v=1i -1\nm v=\"t\" -1\nm v=2i -1"), 2);
+    assert_eq!(of(&engine, "m", "v"), Kind::Integer);
+    assert_eq!(write("short v=true 0\nshort v=\"t\" -2"), 1);
+    assert_eq!(of(&engine, "short", "v"), Kind::Boolean);
+    // There is room for one series: the first new field takes it.
+    assert_eq!(write("m e=1i -1\nm f=1i -1"), 1);
+    assert_eq!(Kinds::declared(&engine, 0, "m", "f"), None);
+}
+
+/// A line with a time in days instead of a timestamp.
+fn dated(line: &str, now_s: i64) -> String {
+    let (line, days) = line.rsplit_once(' ').unwrap();
+    let days: i64 = days.parse().unwrap();
+    format!("{line} {}000000000", now_s + days * 86_400)
+}
+
+#[test]
 fn histograms_are_declared() {
     let (engine, kinds) = (open(), Kinds::default());
     let text = br#"[{"metric":"h","timestamp":1000,"buckets":{"0,1":2},"tags":{"a":"b"}}]"#;
@@ -137,9 +212,11 @@ fn all_new_fields_of_a_line_are_declared_and_survive_it() {
     let engine = open();
     let kinds = Kinds::default();
     check(&kinds, &engine, "m f0999=true 1");
-    let fields: Vec<String> = (0..1_000).map(|n| format!("f{n:04}={}i", n)).collect();
-    // One field has another kind, so that the line is refused; the others are declared.
-    assert_eq!(check(&kinds, &engine, &format!("m {} 1", fields.join(","))).0, 0);
+    let fields: Vec<String> = (0..999).map(|n| format!("f{n:04}={}i", n)).collect();
+    // One field has another kind, so that the line is refused, and decides nothing.
+    assert_eq!(check(&kinds, &engine, &format!("m {},f0999=1i 1", fields.join(","))).0, 0);
+    assert_eq!(engine.catalog_list("field").len(), 1);
+    assert_eq!(check(&kinds, &engine, &format!("m {} 1", fields.join(","))).0, 1);
     engine.wait(engine.written(), foliot_engine::Ack::Durable).unwrap();
     drop(engine);
     let engine = open();

@@ -4,10 +4,10 @@
 
 use foliot_disk::SimDisk;
 use foliot_engine::{Caller, Config, Engine, Error};
-use foliot_model::{Batch, BatchBuffers, NamespaceId};
+use foliot_model::{Batch, BatchBuffers, Name, NamespaceId, Selector, Test, TimeRange};
 use foliot_proto_influx::{Decoder, LINE_SYNTAX, Precision, Settings};
 use foliot_schema::continuous::{ContinuousQueries, ContinuousQuery, list};
-use foliot_schema::{Databases, Kinds, Most, Policy};
+use foliot_schema::{Databases, Kinds, Manner, Most, Policy};
 use std::cell::{Cell, OnceCell};
 use std::path::Path;
 use std::sync::{Arc, Barrier};
@@ -44,6 +44,51 @@ fn refused<E>(act: impl Fn(usize, usize) -> Result<(), E> + Sync) -> usize {
         let threads: Vec<_> = (0..THREADS).map(|at| scope.spawn(move || run(at))).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).sum()
     })
+}
+
+/// Writers of two kinds, a measurement that is dropped under them, and flushes: what is left has the
+/// kind that is declared.
+#[test]
+fn what_comes_while_its_measurement_is_dropped_has_the_kind_that_is_declared() {
+    let (engine, kinds) = (open(), Kinds::default());
+    let name = Name { measurement: Test::equal("m"), field: Test::Any };
+    let all = Selector {
+        namespace: 0,
+        names: vec![name],
+        matchers: Vec::new(),
+        exact_labels: None,
+        only: None,
+    };
+    let write = |thread: usize, at: usize| {
+        let value = if thread.is_multiple_of(2) { "1i" } else { "true" };
+        let line = format!("m,w={thread}.{at} v={value} 1");
+        let (bytes, secret) = (line.as_bytes(), engine.key_secret());
+        let mut batch = Batch::new(bytes, 0, &LINE_SYNTAX, secret, BatchBuffers::default());
+        let settings = Settings { precision: Precision::Nanosecond, ..Settings::default() };
+        let mut rejects = Vec::new();
+        Decoder::default().decode(&mut batch, settings, &mut rejects);
+        let _kept = kinds.keep();
+        kinds.check(&engine, &mut batch, Manner::Strict, &mut rejects)?;
+        engine.write(&batch, &mut rejects).map(drop)
+    };
+    for round in 0..60 {
+        let failed = refused(|thread, at| match thread {
+            0 => engine.flush(),
+            1 => {
+                engine.drop_series(&all, &Caller::default())?;
+                kinds.forget(&engine, 0, "m")
+            }
+            _ => write(thread, at),
+        });
+        assert_eq!(failed, 0, "round {round}");
+        let snapshot = engine.snapshot();
+        let declared = Kinds::declared(&engine, 0, "m", "v");
+        for sid in snapshot.select(&all, TimeRange::ALL).unwrap() {
+            let last = snapshot.last(sid).unwrap();
+            let kind = last.and_then(|last| last.iter().last().map(|(_, value)| value.kind()));
+            assert!(kind.is_none() || kind == declared, "round {round}: {kind:?} {declared:?}");
+        }
+    }
 }
 
 #[test]

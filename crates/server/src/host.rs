@@ -1,7 +1,7 @@
 //! The collector of this host, and Foliot's own figures, written as `put` lines like anyone's.
 
 use crate::aside::aside;
-use crate::ingest;
+use crate::ingest::{self, Terms};
 use crate::metrics::{Way, now_s};
 use crate::shared::Shared;
 use crate::store::Store;
@@ -58,7 +58,8 @@ fn collect(shared: &Shared, store: &Store, host: &mut Host) {
     decode_lines(&mut batch, &options(shared), &mut rejects);
     // Errors are counted and logged where they happen; the next round tries again.
     let (way, scope) = (Way::Host, &Measurements::All);
-    let _ = ingest::append(shared, store, way, &mut batch, scope, &mut rejects, Duration::ZERO);
+    let terms = Terms::of_samples(Duration::ZERO);
+    let _ = ingest::append(shared, store, way, &mut batch, scope, &mut rejects, terms);
     decoding.buffers = batch.into_buffers();
     shared.batches.give(decoding, lines.len());
     shared.bytes.give(lines);

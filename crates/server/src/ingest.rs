@@ -11,7 +11,7 @@ use foliot_access::Measurements;
 use foliot_engine::{Commit, Error};
 use foliot_model::{Batch, KeyParts, NamespaceId, Reject};
 use foliot_proto_prometheus::{KEY_SYNTAX, Samples};
-use foliot_schema::Missing;
+use foliot_schema::{Manner, Missing};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -60,9 +60,41 @@ pub(crate) fn place(shared: &Shared, store: &Store, way: Way) -> Result<Namespac
     })
 }
 
+/// How the rows of a batch are taken.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Terms {
+    pub(crate) kinds: KindsOf,
+    /// For how long an overloaded store is asked again.
+    pub(crate) patience: Duration,
+}
+
+/// What the kinds of a batch's fields are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum KindsOf {
+    /// Those of the samples.
+    Samples,
+    /// Those that were declared for the fields, or are by their first values.
+    Fields(Manner),
+    /// Histograms, which is declared.
+    Histograms,
+}
+
+impl Terms {
+    /// Samples have kinds, fields have not.
+    pub(crate) const fn of_samples(patience: Duration) -> Self {
+        Self { kinds: KindsOf::Samples, patience }
+    }
+
+    /// Fields have kinds.
+    pub(crate) const fn of_fields(manner: Manner, patience: Duration) -> Self {
+        Self { kinds: KindsOf::Fields(manner), patience }
+    }
+}
+
 /// Gives a batch to the store, as far as its measurements are in `scope`; nothing is returned for a
-/// batch without rows. `rejects` holds what the decoder refused and gets what the store refuses. An
-/// overloaded store is asked again for as long as `patience` lasts.
+/// batch without rows. `rejects` holds what the decoder refused and gets what the store refuses.
+/// What kinds fields have is asked last of all: rows that are refused say nothing of them, and who
+/// may not write hears nothing.
 pub(crate) fn append(
     shared: &Shared,
     store: &Store,
@@ -70,7 +102,7 @@ pub(crate) fn append(
     batch: &mut Batch<'_>,
     scope: &Measurements,
     rejects: &mut Vec<Reject>,
-    patience: Duration,
+    terms: Terms,
 ) -> Result<Option<Commit>, Error> {
     keep_to(scope, batch, rejects);
     let ingest = shared.metrics.way(way);
@@ -80,7 +112,7 @@ pub(crate) fn append(
     let decoder_rejects = rejects.len();
     let outcome = match rows {
         0 => Ok(None),
-        _ => write(shared, store, way, batch, rejects, patience).map(Some),
+        _ => write(shared, store, way, batch, rejects, terms).map(Some),
     };
     ingest.count_rejects(rejects);
     let refused = rejects.len() as u64;
@@ -97,8 +129,10 @@ pub(crate) fn append(
             ingest.samples.add(sent.samples);
         }
         Err(error) => {
-            sent.refused += rows;
-            ingest.count_lost(rows);
+            // Those that were in conflict are counted already.
+            let lost = batch.rows().len() as u64;
+            sent.refused += lost;
+            ingest.count_lost(lost);
             log_failure(shared, way, error);
         }
     }
@@ -122,8 +156,8 @@ pub(crate) fn samples(shared: &Shared, way: Way, samples: &Samples) -> Result<u6
         // The first piece counts all bytes.
         batch.own(if from == 0 { bytes.len() } else { 0 });
         from = samples.decode(from, &mut batch, &mut rejects);
-        let (scope, patience) = (&Measurements::All, Duration::ZERO);
-        let stored = append(shared, store, way, &mut batch, scope, &mut rejects, patience);
+        let (scope, terms) = (&Measurements::All, Terms::of_samples(Duration::ZERO));
+        let stored = append(shared, store, way, &mut batch, scope, &mut rejects, terms);
         decoding.buffers = batch.into_buffers();
         shared.batches.give(decoding, bytes.len());
         stored.map_err(|error| error.to_string())?;
@@ -177,15 +211,29 @@ fn write(
     shared: &Shared,
     store: &Store,
     way: Way,
-    batch: &Batch<'_>,
+    batch: &mut Batch<'_>,
     rejects: &mut Vec<Reject>,
-    patience: Duration,
+    terms: Terms,
 ) -> Result<Commit, Error> {
     let (began, mut place) = (Instant::now(), None);
-    let mut made = Vec::new();
+    let (engine, mut made) = (store.engine(), Vec::new());
     loop {
-        match store.engine().write_telling(batch, rejects, &mut made) {
-            Err(Error::Overloaded) if began.elapsed() < patience => {
+        let kinds = store.kinds();
+        let outcome = match terms.kinds {
+            KindsOf::Samples => engine.write_telling(batch, rejects, &mut made),
+            KindsOf::Fields(manner) => {
+                let _kept = kinds.keep();
+                let checked = kinds.check(engine, batch, manner, rejects);
+                checked.and_then(|()| engine.write_telling(batch, rejects, &mut made))
+            }
+            KindsOf::Histograms => {
+                let _kept = kinds.keep();
+                let noted = kinds.note_histograms(engine, batch);
+                noted.and_then(|()| engine.write_telling(batch, rejects, &mut made))
+            }
+        };
+        match outcome {
+            Err(Error::Overloaded) if began.elapsed() < terms.patience => {
                 // Others were faster than this one since it found room. It has a thread to wait,
                 // unless too many have: then its loop would have none to go on.
                 if place.is_none() {

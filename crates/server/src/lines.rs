@@ -2,7 +2,7 @@
 //! nanoseconds, milliseconds or seconds as their size tells, and bad ones are answered with a line
 //! of words. Graphite's senders hear nothing, as they do from its own daemon.
 
-use crate::ingest::{self, PATIENCE};
+use crate::ingest::{self, PATIENCE, Terms};
 use crate::login;
 use crate::metrics::{Way, now_ns};
 use crate::pace::Pace;
@@ -237,17 +237,13 @@ impl Connection<'_> {
         let unworded = decoded.refused.saturating_sub(rejects.len()) as u64;
         self.shared.metrics.way(way).count_unworded(unworded);
         let (shared, store) = (self.shared, self.store);
-        let checked = match language {
-            Language::Influx => {
-                store.kinds().check(store.engine(), &mut batch, Manner::Strict, &mut rejects)
-            }
+        let terms = match language {
+            Language::Influx => Terms::of_fields(Manner::Strict, PATIENCE),
             // They have one field, which is a number to everybody.
-            Language::Graphite | Language::Pickle => Ok(()),
+            Language::Graphite | Language::Pickle => Terms::of_samples(PATIENCE),
         };
-        let outcome = checked.and_then(|()| {
-            let scope = &Measurements::All;
-            ingest::append(shared, store, way, &mut batch, scope, &mut rejects, PATIENCE)
-        });
+        let scope = &Measurements::All;
+        let outcome = ingest::append(shared, store, way, &mut batch, scope, &mut rejects, terms);
         let request_bytes = bytes.len();
         decoding.buffers = batch.into_buffers();
         self.shared.batches.give(decoding, request_bytes);

@@ -1,7 +1,7 @@
 //! Rollup points on their way into the tables that they belong to.
 
 use crate::aside::aside;
-use crate::ingest::{self, PATIENCE};
+use crate::ingest::{self, PATIENCE, Terms};
 use crate::metrics::Way;
 use crate::shared::Shared;
 use crate::store::Store;
@@ -37,8 +37,8 @@ pub(crate) fn store(
             points.iter().for_each(|point| point.push(&mut batch, shape));
         }
         let mut refused = Vec::new();
-        let (way, batch_ref) = (Way::Rollup, &mut batch);
-        let outcome = ingest::append(shared, store, way, batch_ref, scope, &mut refused, PATIENCE);
+        let (way, terms) = (Way::Rollup, Terms::of_samples(PATIENCE));
+        let outcome = ingest::append(shared, store, way, &mut batch, scope, &mut refused, terms);
         rejects.append(&mut refused);
         decoding.buffers = batch.into_buffers();
         shared.batches.give(decoding, 0);

@@ -3,7 +3,7 @@
 //! Whatever the client sends is read in large pieces and decoded where it lies. Replies are written
 //! when the client reads them; one that does not read is never waited for (TCollector never does).
 
-use crate::ingest::{self, PATIENCE};
+use crate::ingest::{self, PATIENCE, Terms};
 use crate::lines::point_to_graphite;
 use crate::login::Login;
 use crate::metrics::{Way, now_s};
@@ -291,8 +291,9 @@ impl Connection<'_> {
             let mut batch = Batch::new(rest, namespace, &KEY_SYNTAX, secret, decoding.buffers);
             let step = self.decode(&mut batch, &mut rejects);
             let (shared, store, way, scope) = (self.shared, self.store, Way::Telnet, login.scope());
+            let terms = Terms::of_samples(PATIENCE);
             let outcome =
-                ingest::append(shared, store, way, &mut batch, scope, &mut rejects, PATIENCE);
+                ingest::append(shared, store, way, &mut batch, scope, &mut rejects, terms);
             decoding.buffers = batch.into_buffers();
             self.shared.batches.give(decoding, rest.len());
             let points = self.session.take_rollups();

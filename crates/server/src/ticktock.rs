@@ -5,7 +5,7 @@
 //! MQTT messages alike.
 
 use crate::aside::aside;
-use crate::ingest;
+use crate::ingest::{self, Terms};
 use crate::metrics::{Way, now_ns};
 use crate::replies::Replies;
 use crate::shared::Shared;
@@ -138,15 +138,17 @@ fn store_run(
             };
             let decoded = decoding.lines.decode(&mut batch, settings, &mut rejects);
             unworded = decoded.refused.saturating_sub(rejects.len()) as u64;
-            ingest::keep_to(how.scope, &mut batch, &mut rejects);
-            store.kinds().check(store.engine(), &mut batch, Manner::Loose, &mut rejects)?;
             batch
         }
     };
     let rows = batch.rows().len() + rejects.len();
     shared.metrics.way(how.way).count_unworded(unworded);
     let Text { way, scope, patience, .. } = how;
-    let outcome = ingest::append(shared, store, way, &mut batch, scope, &mut rejects, patience);
+    let terms = match kind {
+        RunKind::Puts => Terms::of_samples(patience),
+        _ => Terms::of_fields(Manner::Loose, patience),
+    };
+    let outcome = ingest::append(shared, store, way, &mut batch, scope, &mut rejects, terms);
     decoding.buffers = batch.into_buffers();
     shared.batches.give(decoding, lines.len());
     taken.rows += rows as u64 + unworded;

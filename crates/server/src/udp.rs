@@ -2,7 +2,7 @@
 //! and dropped.
 
 use crate::http::Dialect;
-use crate::ingest;
+use crate::ingest::{self, Terms};
 use crate::login;
 use crate::metrics::{Way, now_ns};
 use crate::senders;
@@ -101,10 +101,10 @@ fn take(shared: &Shared, store: &Store, options: &Options, bytes: &[u8]) -> Opti
     let holds_lines = holds_lines(bytes);
     let syntax = if holds_lines { &LINE_SYNTAX } else { &KEY_SYNTAX };
     let mut batch = Batch::new(bytes, namespace, syntax, secret, decoding.buffers);
-    let checked = match holds_lines {
+    let terms = match holds_lines {
         false => {
             decode_datagram(&mut batch, options, &mut rejects);
-            Ok(())
+            Terms::of_samples(Duration::ZERO)
         }
         true => {
             let settings =
@@ -112,14 +112,12 @@ fn take(shared: &Shared, store: &Store, options: &Options, bytes: &[u8]) -> Opti
             let decoded = decoding.lines.decode(&mut batch, settings, &mut rejects);
             let unworded = decoded.refused.saturating_sub(rejects.len()) as u64;
             shared.metrics.way(Way::Udp).count_unworded(unworded);
-            store.kinds().check(store.engine(), &mut batch, Manner::Strict, &mut rejects)
+            Terms::of_fields(Manner::Strict, Duration::ZERO)
         }
     };
     // Errors are counted and logged where they happen; there is nobody to answer.
-    let stored = checked.and_then(|()| {
-        let (way, scope) = (Way::Udp, &Measurements::All);
-        ingest::append(shared, store, way, &mut batch, scope, &mut rejects, Duration::ZERO)
-    });
+    let (way, scope) = (Way::Udp, &Measurements::All);
+    let stored = ingest::append(shared, store, way, &mut batch, scope, &mut rejects, terms);
     decoding.buffers = batch.into_buffers();
     shared.batches.give(decoding, bytes.len());
     stored.ok().flatten()

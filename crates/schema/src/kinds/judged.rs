@@ -17,24 +17,16 @@ pub struct JudgedKinds {
     fields: HashMap<u128, Kind>,
 }
 
-/// A row that is in conflict.
-struct Conflict {
-    row: usize,
-    /// Which of its fields is.
-    column: usize,
-    reject: Reject,
-}
-
 impl JudgedKinds {
     /// Says in `rejects` which rows of a batch of lines a store would refuse that has read those
     /// before, and nothing else.
     pub fn check(&mut self, batch: &Batch<'_>, rejects: &mut Vec<Reject>) {
         let Ok(found) = self.find(batch, |_, _, kind| Ok::<_, Infallible>(kind));
-        rejects.extend(found.into_iter().map(|found| found.reject));
+        rejects.extend(found.into_iter().map(|(_, reject)| reject));
     }
 
     /// Takes rows out of a batch of lines that this store would refuse once it has read those
-    /// before, and says so in `rejects`, each by the name of its field.
+    /// before, and says so in `rejects`.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -45,30 +37,24 @@ impl JudgedKinds {
         rejects: &mut Vec<Reject>,
     ) -> Result<(), Error> {
         let namespace = batch.namespace();
-        let mut found = self.find(batch, |measurement, field, kind| {
+        let found = self.find(batch, |measurement, field, kind| {
             match declared(engine, namespace, measurement, field) {
                 Some(known) => Ok(known),
                 None => first_kind(engine, (namespace, measurement, field), kind, Manner::Strict),
             }
         })?;
-        for Conflict { row, column, reject } in &mut found {
-            let field = batch.rows().get(*row).and_then(|row| fields_of(batch, row).get(*column));
-            let (field, mut scratch) =
-                (field.map_or(&[][..], |span| batch.slice(*span)), Vec::new());
-            reject.field = plain(batch, field, &mut scratch).into_owned().into();
-        }
-        let rows: Vec<usize> = found.iter().map(|found| found.row).collect();
+        let rows: Vec<usize> = found.iter().map(|(row, _)| *row).collect();
         batch.retain_rows(|index| rows.binary_search(&index).is_err());
-        rejects.extend(found.into_iter().map(|found| found.reject));
+        rejects.extend(found.into_iter().map(|(_, reject)| reject));
         Ok(())
     }
 
-    /// The rows that are in conflict; `first` tells what kind a field has by its first value.
+    /// The rows that are in conflict, by index; `first` tells what kind a field has by its first value.
     fn find<E>(
         &mut self,
         batch: &Batch<'_>,
         first: impl Fn(&str, &str, Kind) -> Result<Kind, E>,
-    ) -> Result<Vec<Conflict>, E> {
+    ) -> Result<Vec<(usize, Reject)>, E> {
         let mut found = Vec::new();
         for (index, row) in batch.rows().iter().enumerate() {
             let measurement = raw_measurement(batch.slice(row.key_tail));
@@ -92,8 +78,7 @@ impl JudgedKinds {
             }
             let mut pairs = kinds.iter().zip(cells);
             if let Some(column) = pairs.position(|(kind, cell)| *kind != cell.kind) {
-                let reject = conflict_of(batch, row, measurement, &kinds, column);
-                found.push(Conflict { row: index, column, reject });
+                found.push((index, conflict_of(batch, row, measurement, &kinds, column)));
             }
         }
         Ok(found)

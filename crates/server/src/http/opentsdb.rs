@@ -16,7 +16,7 @@ use super::{
     Call, Reply, ack, body, namespace, status_of, status_of_missing, status_of_wait, store,
 };
 use crate::config::KEYS;
-use crate::ingest;
+use crate::ingest::{self, KindsOf, Terms};
 use crate::metrics::Way;
 use crate::shared::Shared;
 use crate::store::Store;
@@ -184,10 +184,10 @@ fn store_slice(
     batch.find_points_by(datapoint);
     let outcome = decode(&mut batch, &options(shared), rejects);
     let stored = match &outcome {
-        Ok(_) => note_histograms(store, &batch).and_then(|()| {
-            let way = Way::Put;
-            ingest::append(shared, store, way, &mut batch, scope, rejects, Duration::ZERO)
-        }),
+        Ok(_) => {
+            let terms = Terms { kinds: kinds_of(&batch), patience: Duration::ZERO };
+            ingest::append(shared, store, Way::Put, &mut batch, scope, rejects, terms)
+        }
         Err(error) => {
             let rows = batch.rows().len() as u64;
             ingest::refuse_whole(shared, Way::Put, rows, rejects, &error.message);
@@ -201,13 +201,13 @@ fn store_slice(
     Ok((points, commit))
 }
 
-/// Declares the fields of histograms; a body has these in all of its points or in none.
-fn note_histograms(store: &Store, batch: &Batch<'_>) -> Result<(), foliot_engine::Error> {
+/// A body has histograms in all of its points or in none.
+fn kinds_of(batch: &Batch<'_>) -> KindsOf {
     let first = batch.rows().first();
     let cell = first.and_then(|row| batch.cells(row, 1).first());
     match cell.map(|cell| cell.kind) {
-        Some(Kind::Histogram) => store.kinds().note_histograms(store.engine(), batch),
-        _ => Ok(()),
+        Some(Kind::Histogram) => KindsOf::Histograms,
+        _ => KindsOf::Samples,
     }
 }
 

@@ -22,7 +22,7 @@ use super::routes::{PUSH, Right};
 use super::{
     Call, Reply, ack, body, namespace, status_of, status_of_missing, status_of_wait, store,
 };
-use crate::ingest;
+use crate::ingest::{self, Terms};
 use crate::limits::Limit;
 use crate::metrics::{Way, now_ns};
 use crate::shared::Shared;
@@ -323,9 +323,9 @@ fn store_piece<T>(
     // Pieces of a message lie scattered in it: the first counts the whole.
     batch.own(std::mem::take(&mut taken.bytes_left));
     let (rows, refused) = (batch.rows().len() as u64, rejects.len() as u64);
-    let patience = Duration::ZERO;
+    let terms = Terms::of_samples(Duration::ZERO);
     let histograms = histograms_by_line(&batch);
-    let outcome = ingest::append(shared, store, way, &mut batch, scope, &mut rejects, patience);
+    let outcome = ingest::append(shared, store, way, &mut batch, scope, &mut rejects, terms);
     decoding.buffers = batch.into_buffers();
     shared.batches.give(decoding, bytes.len());
     let commit = outcome.map_err(|error| Reply::text(status_of(&error), error.to_string()))?;

@@ -8,7 +8,7 @@ use super::catalogue::{kind_name, metric};
 use super::{bad, refuse, store};
 use crate::http::routes::Right;
 use crate::http::{Call, Reply, body, namespace, status_of, status_of_missing, status_of_wait};
-use crate::ingest;
+use crate::ingest::{self, Terms};
 use crate::jobs::{Job, JobState};
 use crate::metrics::{Way, now_ns};
 use crate::rejects::shortened;
@@ -243,22 +243,19 @@ fn take(
     let decoded = rejects.len();
     let samples;
     let (mut commit, mut found) = (None, None);
-    ingest::keep_to(scope, &mut batch, &mut rejects);
     if asked.is_preview {
+        ingest::keep_to(scope, &mut batch, &mut rejects);
         judge(store, asked.format, &mut batch, &mut rejects)?;
         let seen = Found::of(&batch, &mut rejects);
         samples = seen.samples;
         found = Some(seen.show());
     } else {
-        let manner = Manner::Strict;
-        let checked = match asked.format {
-            Format::Influx => store.kinds().check(engine, &mut batch, manner, &mut rejects),
-            _ => Ok(()),
-        };
         let (way, patience) = (asked.format.way(), Duration::from_secs(2));
-        let outcome = checked.and_then(|()| {
-            ingest::append(shared, store, way, &mut batch, scope, &mut rejects, patience)
-        });
+        let terms = match asked.format {
+            Format::Influx => Terms::of_fields(Manner::Strict, patience),
+            _ => Terms::of_samples(patience),
+        };
+        let outcome = ingest::append(shared, store, way, &mut batch, scope, &mut rejects, terms);
         commit = outcome.map_err(|error| refuse(status_of(&error), &error.to_string()))?;
         samples = stored_samples(&batch, rejects.get(decoded..).unwrap_or_default());
     }

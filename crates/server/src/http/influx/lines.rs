@@ -1,6 +1,6 @@
 //! Lines of a request on their way into the store, slice by slice.
 
-use crate::ingest;
+use crate::ingest::{self, Terms};
 use crate::metrics::{Way, now_ns};
 use crate::senders;
 use crate::shared::Shared;
@@ -9,7 +9,7 @@ use foliot_access::Measurements;
 use foliot_engine::{Commit, Error};
 use foliot_model::{Batch, NamespaceId, Reject};
 use foliot_proto_influx::{Decoded, LINE_SYNTAX, Precision, Settings};
-use foliot_schema::Manner;
+use foliot_schema::{JudgedKinds, Manner};
 use std::ops::Range;
 use std::time::Duration;
 
@@ -123,9 +123,11 @@ fn store_slice(
     let rows = batch.rows().len();
     hint_at_units(shared, batch.rows().first().map(|row| row.time_ns), slice.settings.precision);
     ingest.count_unworded(decoded.refused.saturating_sub(worded) as u64);
-    // Who may not write a measurement says nothing of its kinds, and hears nothing of them.
-    ingest::keep_to(slice.order.scope, &mut batch, &mut rejects);
-    store.kinds().check(store.engine(), &mut batch, Manner::Strict, &mut rejects)?;
+    if !slice.order.accepts_partial {
+        // Whether all of them are good is known before any says something of kinds.
+        ingest::keep_to(slice.order.scope, &mut batch, &mut rejects);
+        JudgedKinds::default().check_for(store.engine(), &mut batch, &mut rejects)?;
+    }
     let appended = match rows > 0 && !rejects.is_empty() && !slice.order.accepts_partial {
         true => {
             ingest.count_rejects(&rejects);
@@ -133,10 +135,10 @@ fn store_slice(
             None
         }
         false => {
-            let (way, patience) = (Way::InfluxHttp, Duration::ZERO);
-            let scope = slice.order.scope;
+            let (way, scope) = (Way::InfluxHttp, slice.order.scope);
+            let terms = Terms::of_fields(Manner::Strict, Duration::ZERO);
             let commit =
-                ingest::append(shared, store, way, &mut batch, scope, &mut rejects, patience)?;
+                ingest::append(shared, store, way, &mut batch, scope, &mut rejects, terms)?;
             stored.rows += rows.saturating_sub(rejects.len() - worded);
             commit
         }
