@@ -434,6 +434,26 @@ fn the_catalogue_finds_names_by_any_part_and_shows_them_as_they_are() {
     let named: Vec<_> =
         databases["databases"].as_array().unwrap().iter().map(|d| &d["name"]).collect();
     assert_eq!(named, ["default", "other"]);
+    for (wanted, found) in
+        [("search=OTH", vec!["other"]), ("search=none", vec![]), ("without=oth", vec!["default"])]
+    {
+        let some = get(&server, &format!("catalogue?of=databases&{wanted}"));
+        let names: Vec<_> =
+            some["databases"].as_array().unwrap().iter().map(|d| d["name"].clone()).collect();
+        assert_eq!(names, found, "{wanted}");
+    }
+    // Letters of all languages are one whatever their case.
+    let lines = "λόγος v=1\nΛΟΓΟΣ v=1\nStraße v=1";
+    assert_eq!(server.post("/write?db=other", lines).status, 204);
+    for (sought, found) in [
+        ("%CE%A3", json!(["ΛΟΓΟΣ.v", "λόγος.v"])),
+        ("%CF%82", json!(["ΛΟΓΟΣ.v", "λόγος.v"])),
+        ("STRASSE", json!(["Straße.v"])),
+        ("%C4%B0", json!([])),
+    ] {
+        let some = get(&server, &format!("catalogue?of=metrics&db=other&search={sought}"));
+        assert_eq!(some["names"], found, "{sought}");
+    }
     assert_eq!(databases["own"], "default");
     for bad in ["", "of=none", "of=values", "of=fields", "of=metrics&limit=0", "of=metrics&limit=x"]
     {

@@ -14,6 +14,7 @@ use foliot_proto_opentsdb::{Params, Request, any_series};
 use foliot_schema::{Database, Kinds, Policy};
 use hyper::StatusCode;
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -39,9 +40,22 @@ enum Wanted {
     Newest,
 }
 
+/// A text in which letters are one that differ in case only, in all languages: Σ, σ and ς, and ß
+/// and SS, of which no lower case alone makes one.
+fn folded(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() {
+        return match text.bytes().any(|byte| byte.is_ascii_uppercase()) {
+            true => text.to_ascii_lowercase().into(),
+            false => text.into(),
+        };
+    }
+    let upper = text.chars().flat_map(char::to_lowercase).flat_map(char::to_uppercase);
+    upper.flat_map(char::to_lowercase).collect::<String>().into()
+}
+
 /// Which names are wanted, and how many of them.
 struct Search {
-    /// What they hold, in lower case.
+    /// What they hold, folded.
     part: String,
     /// How they do not begin.
     without: Vec<String>,
@@ -49,22 +63,39 @@ struct Search {
 }
 
 impl Search {
+    /// What a request wants; so many names unless it says how many.
+    fn read(params: &Params, usual: usize) -> Result<Self, Reply> {
+        Ok(Self {
+            part: folded(params.get("search").unwrap_or_default()).into_owned(),
+            without: beginnings(params.get("without").unwrap_or_default()),
+            limit: limit(params, usual, NAMES_MAX)?,
+        })
+    }
+
     fn is_for_all(&self) -> bool {
         self.part.is_empty() && self.without.is_empty()
     }
 
     fn wants(&self, name: &str) -> bool {
-        self.may_be(name) && (self.part.is_empty() || name.to_lowercase().contains(&self.part))
+        self.may_be(name) && (self.part.is_empty() || folded(name).contains(&self.part))
     }
 
     fn may_be(&self, name: &str) -> bool {
         !self.without.iter().any(|begin| name.starts_with(begin))
     }
 
+    /// Leaves those names that are wanted; where none is, those that resemble them.
+    fn keep<T>(&self, named: &mut Vec<T>, name: impl Fn(&T) -> &str) {
+        match named.iter().any(|of| self.wants(name(of))) {
+            true => named.retain(|of| self.wants(name(of))),
+            false => named.retain(|of| self.resembles(name(of))),
+        }
+    }
+
     /// Whether a name has what is sought letter by letter, in its order, with others between.
     fn resembles(&self, name: &str) -> bool {
-        let low = name.to_lowercase();
-        let mut letters = low.chars();
+        let name_folded = folded(name);
+        let mut letters = name_folded.chars();
         self.part.chars().count() >= RESEMBLING_LETTERS
             && self.part.chars().all(|letter| letters.any(|other| other == letter))
             && self.may_be(name)
@@ -75,7 +106,7 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
     let params = Params::parse(&call.query);
     let of = params.get("of").unwrap_or_default();
     if of == "databases" {
-        return databases(shared, &call);
+        return databases(shared, &call, &Search::read(&params, NAMES_MAX)?);
     }
     if !call.who.may(Need::Read(&call.database(shared))) {
         return Err(refuse(StatusCode::FORBIDDEN, "you have no right to read this database"));
@@ -83,7 +114,7 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
     let (_, namespace) = place(shared, &call)?;
     // A measurement has few fields, and who asks for them wants all.
     let usual = if of == "fields" { NAMES_MAX } else { NAMES_USUAL };
-    let limit = limit(&params, usual, NAMES_MAX)?;
+    let search = Search::read(&params, usual)?;
     let selector = selector(&params, namespace);
     let given = |name, what| {
         let given = params.get(name).map(str::to_owned);
@@ -103,11 +134,6 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
             let known = "databases, metrics, measurements, fields, labels, values or newest";
             return Err(bad(&format!("of: must be {known}")));
         }
-    };
-    let search = Search {
-        part: params.get("search").unwrap_or_default().to_lowercase(),
-        without: beginnings(params.get("without").unwrap_or_default()),
-        limit,
     };
     let is_described = match params.get("help") {
         None | Some("false") => false,
@@ -232,10 +258,7 @@ fn list(
         if !is_whole {
             shared.metrics.limits.add(Limit::NamesSearched);
         }
-        match names.iter().any(|name| search.wants(name)) {
-            true => names.retain(|name| search.wants(name)),
-            false => names.retain(|name| search.resembles(name)),
-        }
+        search.keep(&mut names, |name| name);
         is_whole &= names.len() <= search.limit;
         names.truncate(search.limit);
     }
@@ -342,8 +365,8 @@ pub(super) const fn kind_name(kind: Kind) -> &'static str {
     }
 }
 
-fn databases(shared: &Shared, call: &Call) -> Result<Reply, Reply> {
-    let listed = store(shared)?.listed_databases().map_err(|error| broken(&error))?;
+fn databases(shared: &Shared, call: &Call, search: &Search) -> Result<Reply, Reply> {
+    let mut listed = store(shared)?.listed_databases().map_err(|error| broken(&error))?;
     let describe = |(name, database): &(String, Database)| {
         let policy = |policy: &Policy| {
             json!({
@@ -355,8 +378,41 @@ fn databases(shared: &Shared, call: &Call) -> Result<Reply, Reply> {
         let policies: Vec<Value> = database.policies.iter().map(policy).collect();
         json!({"name": name, "policies": policies})
     };
-    let seen = listed.iter().filter(|(name, _)| call.who.may_see(name));
-    let databases: Vec<Value> = seen.map(describe).collect();
+    listed.retain(|(name, _)| call.who.may_see(name));
+    if !search.is_for_all() {
+        search.keep(&mut listed, |(name, _)| name);
+    }
+    let databases: Vec<Value> = listed.iter().take(search.limit).map(describe).collect();
     let own = &shared.config.listen_database.database;
     Ok(Reply::json(StatusCode::OK, json!({"databases": databases, "own": own}).to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn letters_that_differ_in_case_only_are_found() {
+        let search =
+            |part: &str| Search { part: folded(part).into_owned(), without: vec![], limit: 9 };
+        for (part, name) in [
+            ("Σ", "λόγος"),
+            ("σ", "ΛΟΓΟΣ"),
+            ("ς", "ΛΟΓΟΣ"),
+            ("ΛΌΓΟΣ", "λόγος"),
+            ("ß", "STRASSE"),
+            ("strasse", "Straße"),
+            ("STRAẞE", "straße"),
+            ("İ", "İstanbul"),
+            ("i", "İstanbul"),
+            ("ÄPFEL", "äpfel"),
+            ("k", "\u{212a}elvin"),
+            ("CPU", "cpu.Usage"),
+        ] {
+            assert!(search(part).wants(name), "{part} in {name}");
+        }
+        assert!(!search("σσ").wants("λόγος"));
+        assert!(search("λγς").resembles("λόγος"));
+        assert!(!search("\u{307}").wants("istanbul"));
+    }
 }
