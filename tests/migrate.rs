@@ -123,6 +123,22 @@ fn put_lines_go_to_the_database_that_is_named() {
 }
 
 #[test]
+fn an_empty_file_is_called_empty() {
+    let scratch = Scratch::new();
+    let file = scratch.path().join("dump");
+    std::fs::write(&file, "").unwrap();
+    for (format, more) in [("influx", vec![]), ("influx", vec!["--dry-run"]), ("opentsdb", vec![])]
+    {
+        let words = [&["import", format, file.to_str().unwrap()], &more[..]].concat();
+        let imported = run(&words, &scratch.path().join("store"));
+        assert!(imported.status.success(), "{}", said(&imported));
+        let told = said(&imported);
+        assert!(told.contains("dump is empty: there are no lines in it"), "{told}");
+        assert!(!told.contains("0 lines"), "{told}");
+    }
+}
+
+#[test]
 fn a_dump_of_which_nothing_is_understood_fails() {
     let scratch = Scratch::new();
     let file = scratch.path().join("dump");
@@ -462,9 +478,9 @@ fn a_dry_run_judges_lines_as_the_store_does() {
         ":4: timestamp: bad timestamp",
         ":5: tag: missing tag value",
         ":8: measurement: missing measurement",
-        ":9: field: field type conflict: input field \"v\" on measurement \"m\" is type integer, already exists as type float",
-        ":10: field: field type conflict: input field \"v\" on measurement \"m\" is type boolean, already exists as type float",
-        ":11: field: field type conflict: input field \"w\" on measurement \"m\" is type string, already exists as type integer",
+        ":9: v: field type conflict: input field \"v\" on measurement \"m\" is type integer, already exists as type float",
+        ":10: v: field type conflict: input field \"v\" on measurement \"m\" is type boolean, already exists as type float",
+        ":11: w: field type conflict: input field \"w\" on measurement \"m\" is type string, already exists as type integer",
     ];
     assert_eq!(faults(&dry), expected);
     let real = run(&["import", "influx", name], &store);

@@ -148,7 +148,10 @@ pub(crate) fn import(what: &Move) -> Result<ExitCode, String> {
     if io::stderr().is_terminal() {
         progress::replace("");
     }
-    tell(&summary(what, origin.name(), &progress, &faults, began.elapsed()));
+    match matches!(origin, Origin::File(_)) && progress.bytes_read == 0 {
+        true => tell(&format!("{} is empty: there are no lines in it\n", origin.name())),
+        false => tell(&summary(what, origin.name(), &progress, &faults, began.elapsed())),
+    }
     // A file of which nothing was understood is another one than was meant.
     let is_strange = progress.stored == 0 && progress.passed_over > 0;
     Ok(if progress.refused > 0 || is_strange { ExitCode::FAILURE } else { ExitCode::SUCCESS })
