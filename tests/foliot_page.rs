@@ -237,6 +237,7 @@ fn an_import_is_looked_at_before_it_is_stored() {
     let stored = import(&server, "format=influx&precision=s", lines, 200);
     assert_eq!((&stored["rows"], &stored["refused"]), (&json!(2), &json!(2)), "{stored}");
     assert_eq!(column(&stored["faults"], "line"), [3, 4]);
+    assert_eq!(column(&stored["faults"], "field"), ["ph", "depth"]);
     let metrics = json!(["soil.depth", "soil.ph", "soil.wet"]);
     assert_eq!(get(&server, "catalogue?of=metrics")["names"], metrics);
 
@@ -279,6 +280,16 @@ fn an_import_is_looked_at_before_it_is_stored() {
         import(&server, bad, lines, 400);
     }
     import(&server, "format=influx&db=none&dry_run=true", lines, 404);
+    for how in [
+        "format=influx",
+        "format=prometheus&dry_run=true",
+        "format=opentsdb&total_bytes=0&done_bytes=0",
+    ] {
+        let refused = import(&server, how, "\n", 400);
+        assert_eq!(refused["error"]["message"], "the file is empty: there are no lines in it");
+    }
+    // Of a file in pieces one may be empty.
+    import(&server, "format=influx&total_bytes=9&done_bytes=5", "\n", 200);
     for odd in ["banana", "0", "2", "no"] {
         let refused = import(&server, &format!("format=influx&dry_run={odd}"), lines, 400);
         let said = refused["error"]["message"].as_str().unwrap();

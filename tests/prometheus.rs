@@ -488,3 +488,52 @@ fn a_long_answer_of_remote_read_comes_in_many_frames() {
     }
     assert_eq!(samples, 400_000);
 }
+
+#[test]
+fn what_a_sender_says_of_metrics_is_told() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    // MetricMetadata of version 1.0: type, metric_family_name, help, unit.
+    let family = |kind: u8, name: &str, help: &str, unit: &str| {
+        let texts = [(2, name), (4, help), (5, unit)];
+        let texts = texts.into_iter().flat_map(|(number, text)| message(number, text.as_bytes()));
+        message(3, &[vec![0x08, kind], texts.collect()].concat())
+    };
+    let first = [
+        family(1, "sent_total", "Bytes sent", "bytes"),
+        series(&[("__name__", "sent_total")], &[(T, 1.0)]),
+        family(3, "took", "Time taken", "seconds"),
+        family(0, "unsaid", "", ""),
+        family(99, "odd", "", ""),
+        message(3, b"\x12\x01\xff"),
+    ];
+    assert_eq!(push(&server, "/api/v1/write", &[], &first.concat()).status, 204);
+    // Version 2.0: each series, by the table: type, help_ref, unit_ref.
+    let symbols = ["", "__name__", "wait_bucket", "le", "1", "Waiting", "s", "B", "level"];
+    let table: Vec<u8> = symbols.iter().flat_map(|text| message(4, text.as_bytes())).collect();
+    let described = |labels: &[u8], kind: u8, help: u8, unit: u8| {
+        let about = message(5, &[0x08, kind, 0x18, help, 0x20, unit]);
+        message(5, &[message(1, labels), about].concat())
+    };
+    let second = [
+        table,
+        described(&[3, 4, 1, 2], 3, 5, 6),
+        described(&[7, 4, 1, 8], 2, 0, 0),
+        // What is not in the table says nothing.
+        described(&[1, 8], 2, 99, 99),
+    ];
+    let kind = [("Content-Type", harness::remote::V2)];
+    let answer = push(&server, "/api/v1/write", &kind, &second.concat());
+    assert_eq!(answer.status, 204, "{}", answer.text());
+    let told = server.get("/prometheus/api/v1/metadata").text();
+    for of in [
+        r#""sent_total":[{"help":"Bytes sent","type":"counter","unit":"bytes"}]"#,
+        r#""took":[{"help":"Time taken","type":"histogram","unit":"seconds"}]"#,
+        r#""wait":[{"help":"Waiting","type":"histogram","unit":"s"}]"#,
+        r#""level":[{"help":"","type":"gauge","unit":""}]"#,
+    ] {
+        assert!(told.contains(of), "{of} in {told}");
+    }
+    assert!(!told.contains("unsaid") && !told.contains("odd"), "{told}");
+    server.stop();
+}

@@ -25,9 +25,10 @@ use std::collections::BTreeMap;
 /// Scrapes for which it is remembered what a metric is that is not exposed any more.
 const METADATA_SCRAPES: u32 = 10;
 
-/// Metrics whose kind and help are remembered of a target, and bytes of a help.
+/// Metrics whose kind and help are remembered of a target.
 const METADATA_MAX: usize = 10_000;
-const HELP_BYTES_MAX: usize = 4096;
+/// Bytes of a help that are remembered.
+pub const HELP_BYTES_MAX: usize = 4096;
 
 const NAME: &str = "__name__";
 

@@ -169,6 +169,15 @@ impl<'a> Families<'a> {
         Ok(true)
     }
 
+    /// Calls `take` with what describes the families, and with none of their metrics.
+    pub fn describe(mut self, take: &mut dyn FnMut(Exposed<'_>)) {
+        let mut take = |said: Exposed<'_>| {
+            take(said);
+            Ok(())
+        };
+        while self.open(&mut take).is_ok_and(|is_there| is_there) {}
+    }
+
     /// Checks that all of it can be read; returns how many exemplars it has.
     ///
     /// # Errors

@@ -68,7 +68,7 @@ pub use promql::{
 };
 pub use read::{ReadChunks, ReadQuery, ReadRequest, ReadResult};
 pub use samples::{PlacedSeries, STALE, Samples, pack_labels};
-pub use scraped::{BadLine, Exposed, Format, Measured, Scraped, SeriesName};
+pub use scraped::{BadLine, Exposed, Format, Measured, Scraped, SeriesName, described};
 pub use series::{push_histogram_sample, push_number_sample, push_series};
 pub use statistics::Statistics;
 pub use statsd::Statsd;

@@ -159,6 +159,13 @@ pub struct Scraped<'a> {
     has_ended: bool,
 }
 
+/// What the comments of a text say of its metrics; those that say nothing good are passed over.
+pub fn described(text: &[u8], format: Format) -> impl Iterator<Item = Exposed<'_>> {
+    let lines = text.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+    let comments = lines.filter(|line| line.starts_with(b"#"));
+    comments.filter_map(move |line| Scraped::new(line, format).describe().ok().flatten())
+}
+
 impl<'a> Scraped<'a> {
     /// Reads a text of a format.
     pub fn new(text: &'a [u8], format: Format) -> Self {

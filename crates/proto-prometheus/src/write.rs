@@ -9,12 +9,14 @@
 //! stands. Version 2.0 refers to a table of symbols; the labels are put together in the batch's
 //! scratch.
 
+mod described;
 mod plain;
 
 use crate::exemplars::{Exemplar, Exemplars};
 use crate::histogram::Message;
 use crate::key::{LABEL, push_label, read_label};
 use crate::wire::{Field, Fields, Value};
+use described::{DESCRIPTION, SERIES_DESCRIPTION};
 use foliot_model::{Batch, Cell, DEFAULT_FIELD, Kind, Reject, Span};
 use std::fmt;
 
@@ -125,6 +127,8 @@ pub struct Counts {
     pub histograms: u64,
     /// Exemplars.
     pub exemplars: u64,
+    /// How often something is said of a metric.
+    pub descriptions: u64,
 }
 
 /// A request that is decoded piece by piece.
@@ -187,6 +191,8 @@ impl<'a> WriteRequest<'a> {
                     return Err(Malformed(text));
                 }
                 symbols.push(field.span()?);
+            } else if version == Version::V1 && field.number == DESCRIPTION {
+                counts.descriptions += 1;
             }
         }
         if symbols.first().is_some_and(|first| first.length > 0) {
@@ -520,6 +526,7 @@ fn check_series(
                 Message::read(bytes, &field)?;
                 counts.histograms += 1;
             }
+            SERIES_DESCRIPTION if version == Version::V2 => counts.descriptions += 1,
             number if number == exemplar => {
                 read_exemplar(bytes, &field)?;
                 check_labels(version, bytes, &field)?;

@@ -143,7 +143,7 @@ impl Limit {
 
 /// Limits that are constants of a parser, or that rows meet: what they are called, how much, what
 /// happens.
-const OTHERS: [(&str, &str, &str); 62] = [
+const OTHERS: [(&str, &str, &str); 63] = [
     ("`limits.series`", "", "the row is refused, reason `limit`"),
     (
         "`limits.registry_bytes`",
@@ -278,6 +278,11 @@ const OTHERS: [(&str, &str, &str); 62] = [
     ("passwords that are looked at, that wait for it", "2, 16", "503 with `Retry-After`"),
     ("redirects of a scrape", "10", "the scrape fails: `up` is 0"),
     ("alerts that wait for an Alertmanager", "10 000", "more are dropped and counted"),
+    (
+        "memory for kinds, helps and units of pushed metrics, bytes of a help",
+        "2 MiB, 4096",
+        "what was said longest ago is forgotten; a help is cut",
+    ),
 ];
 
 const HEAD: &str = "\

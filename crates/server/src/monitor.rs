@@ -11,6 +11,7 @@
 //! clocks. SIGHUP reads the file again: what has not changed goes on as it was.
 
 mod client;
+mod described;
 mod discovery;
 mod notifier;
 mod pool;
@@ -25,7 +26,9 @@ pub(crate) use scraper::Seen;
 use crate::config::Config as Settings;
 use crate::metrics::{Counter, Kind, Visit, now_ns, one};
 use crate::shared::Shared;
+use described::Described;
 use foliot_lock::{Mutex, Rank};
+use foliot_model::NamespaceId;
 use foliot_monitor::{
     Confidential, Config, Finding, Job, Metadata, RuleGroup, escaped, fnv, read_rules,
 };
@@ -61,6 +64,8 @@ pub(crate) struct Monitor {
     is_good: watch::Sender<bool>,
     /// Places for targets: `limits.scrape_targets`.
     places: Arc<Semaphore>,
+    /// What senders say of what they push.
+    pub(crate) described: Described,
     /// Tells this server from others that scrape the same targets.
     seed: u64,
     pub(crate) figures: Figures,
@@ -112,6 +117,7 @@ impl Monitor {
             managers: Mutex::new(Rank::Table, Vec::new()),
             is_good: watch::Sender::new(true),
             places: Arc::new(Semaphore::new(places.min(Semaphore::MAX_PERMITS))),
+            described: Described::default(),
             seed: fnv([host].into_iter()),
             figures: Figures::default(),
         })
@@ -209,8 +215,12 @@ impl Monitor {
 const TARGETS_ASKED_MAX: usize = 1_000;
 
 impl Monitor {
-    /// What targets say of metrics.
-    pub(crate) fn metadata(&self, names: &[String]) -> BTreeMap<String, Metadata> {
+    /// What targets say of metrics, and what senders say of those of a database.
+    pub(crate) fn metadata(
+        &self,
+        namespace: NamespaceId,
+        names: &[String],
+    ) -> BTreeMap<String, Metadata> {
         let pools = self.pools.lock().clone();
         let targets = pools.values().flat_map(|pool| pool.shown().active);
         let mut found = BTreeMap::new();
@@ -225,6 +235,13 @@ impl Monitor {
                 {
                     found.insert(name.clone(), about.clone());
                 }
+            }
+        }
+        for name in names {
+            if !found.contains_key(name)
+                && let Some(about) = self.described.of(namespace, families(name))
+            {
+                found.insert(name.clone(), about);
             }
         }
         found

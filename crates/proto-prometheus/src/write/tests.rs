@@ -104,7 +104,10 @@ fn what_cannot_be_stored_is_told_by_its_series() {
     assert!(rejects[0].1.contains("9223372036854775807"), "{rejects:?}");
     assert!(rejects[1].1.contains("1 observations are in the buckets"), "{rejects:?}");
     let counts = WriteRequest::parse(Version::V1, &bytes).unwrap().counts();
-    assert_eq!(counts, Counts { series: 3, samples: 4, histograms: 1, exemplars: 1 });
+    assert_eq!(
+        counts,
+        Counts { series: 3, samples: 4, histograms: 1, exemplars: 1, descriptions: 0 }
+    );
 }
 
 /// Integers: 2 observations, of 1.5 and 3, in buckets 1 and 2 of schema 0, and one around zero.

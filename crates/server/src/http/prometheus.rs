@@ -33,7 +33,7 @@ use foliot_model::{Batch, Cell, Kind, NamespaceId, Reject};
 use foliot_proto_opentsdb::{Params, percent_decode};
 use foliot_proto_prometheus::{
     CsvColumns, CsvLines, DatadogVersion, Exemplars, Families, Format, Group, Histograms,
-    JsonLines, KEY_SYNTAX, Naming, TextLines, Version, WriteRequest, error_json,
+    JsonLines, KEY_SYNTAX, Naming, TextLines, Version, WriteRequest, described, error_json,
 };
 use hyper::StatusCode;
 use hyper::header::{self, HeaderName};
@@ -101,7 +101,7 @@ pub(crate) enum Endpoint {
     Parse,
     /// Exemplars.
     Exemplars,
-    /// Kinds and units of metrics that are scraped.
+    /// Kinds and units of metrics that are scraped or pushed.
     Metadata,
     /// What is scraped.
     Targets,
@@ -280,6 +280,7 @@ fn take(
     let taken = store_all(shared, store, to, bytes, |batch, rejects, exemplars| {
         request.decode(batch, (rejects, exemplars))
     })?;
+    request.describe(&mut |said| shared.monitor.described.hear((namespace, scope), said));
     taken.drop_exemplars(shared, request.counts().exemplars);
     Ok(taken)
 }
@@ -440,6 +441,9 @@ fn import_messages(
         families.decode(batch, now_ms, (rejects, exemplars))
     })?;
     taken.drop_exemplars(shared, counted);
+    let histograms = Histograms { native: true, classic: false };
+    Families::new(bytes, histograms)
+        .describe(&mut |said| shared.monitor.described.hear((to.0, to.1), said));
     Ok(taken)
 }
 
@@ -455,6 +459,7 @@ fn import_text(
         lines.decode(batch, (rejects, exemplars))
     })?;
     taken.drop_exemplars(shared, lines.exemplar_count());
+    described(text, format).for_each(|said| shared.monitor.described.hear((to.0, to.1), said));
     Ok(taken)
 }
 

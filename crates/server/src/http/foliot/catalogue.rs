@@ -154,7 +154,7 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
         };
         let mut listed = listed?;
         if is_described {
-            describe(&asked, &mut listed);
+            describe(&asked, namespace, &mut listed);
         }
         work.write(listed.to_string().as_bytes())?;
         Ok(Ran::default())
@@ -177,19 +177,24 @@ fn names_json(names: &[String], is_whole: bool) -> Value {
 }
 
 /// Adds what is known of the metrics that are listed.
-fn describe(shared: &Shared, listed: &mut Value) {
+fn describe(shared: &Shared, namespace: NamespaceId, listed: &mut Value) {
     let names = listed.get("names").and_then(Value::as_array).into_iter().flatten();
     let names: Vec<String> = names.filter_map(Value::as_str).map(str::to_owned).collect();
     if let Some(listed) = listed.as_object_mut() {
-        listed.insert("help".to_owned(), json!(help(shared, &names)));
+        listed.insert("help".to_owned(), json!(help(shared, namespace, &names)));
     }
 }
 
-/// What is known of metrics: what their targets say, and of this server's own what it says itself.
-pub(super) fn help(shared: &Shared, names: &[String]) -> BTreeMap<String, Value> {
+/// What is known of metrics of a database: what their targets and senders say, and of this server's
+/// own what it says itself.
+pub(super) fn help(
+    shared: &Shared,
+    namespace: NamespaceId,
+    names: &[String],
+) -> BTreeMap<String, Value> {
     let described =
         |kind: &str, help: &str, unit: &str| json!({"kind": kind, "help": help, "unit": unit});
-    let told = shared.monitor.metadata(names).into_iter();
+    let told = shared.monitor.metadata(namespace, names).into_iter();
     let mut found: BTreeMap<String, Value> =
         told.map(|(name, it)| (name, described(&it.kind, &it.help, &it.unit))).collect();
     if names.iter().any(|name| name.starts_with(OWN_METRICS)) {

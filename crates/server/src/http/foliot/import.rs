@@ -19,6 +19,7 @@ use foliot_engine::Commit;
 use foliot_model::{Batch, Cell, KeyParts, KeySyntax, NANOS_PER_MILLI, NamespaceId, Reject};
 use foliot_proto_influx::{Precision, Settings};
 use foliot_proto_opentsdb::Params;
+use foliot_proto_prometheus::described;
 use foliot_schema::{JudgedKinds, Manner};
 use hyper::StatusCode;
 use serde_json::{Value, json};
@@ -169,6 +170,11 @@ async fn bring(shared: &Shared, call: Call, asked: &Asked) -> Result<Value, Repl
         .map_err(|missing| refuse(status_of_missing(&missing), &missing.to_string()))?;
     let scope = call.write_scope(shared);
     let text = body::read(shared, &call.headers, call.body, shared.bytes.take()).await?;
+    // Of a file in pieces one may be all comments.
+    let is_whole = asked.piece.as_ref().is_none_or(|piece| piece.bytes.1 == 0);
+    if is_whole && text.bytes.trim_ascii().is_empty() {
+        return Err(bad("the file is empty: there are no lines in it"));
+    }
     let work = || take(shared, store, (namespace, &scope), asked, &text.bytes);
     let (found, commit) = ingest::heavy(shared, text.bytes.len(), work).await?;
     shared.bytes.give(text.into_bytes());
@@ -258,6 +264,11 @@ fn take(
         let outcome = ingest::append(shared, store, way, &mut batch, scope, &mut rejects, terms);
         commit = outcome.map_err(|error| refuse(status_of(&error), &error.to_string()))?;
         samples = stored_samples(&batch, rejects.get(decoded..).unwrap_or_default());
+        if asked.format == Format::Prometheus {
+            let known = &shared.monitor.described;
+            let said = described(bytes, foliot_proto_prometheus::Format::Text);
+            said.for_each(|said| known.hear((namespace, scope), said));
+        }
     }
     let dropped = rejects.len() - decoded;
     let answer = json!({

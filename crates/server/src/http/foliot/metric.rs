@@ -103,7 +103,7 @@ fn run(
         "kinds": seen.kinds,
         "kept": kept,
         "arrived": {"samples": seen.arrived.samples, "late": seen.arrived.late},
-        "help": help(shared, &[name.to_owned()]).into_values().next(),
+        "help": help(shared, namespace, &[name.to_owned()]).into_values().next(),
         "is_whole": looked_at.len() == sids.len(),
     });
     work.write(answer.to_string().as_bytes())

@@ -1,12 +1,13 @@
 //! What is scraped and which rules are followed, as Prometheus tells it.
 
-use super::super::{Call, Reply};
+use super::super::routes::Right;
+use super::super::{Call, Reply, namespace, store};
 use super::Endpoint;
 use super::question::{bad, refuse};
 use crate::monitor::{Pool, Seen, SeenGroup, SeenRule};
 use crate::query::Failure;
 use crate::shared::Shared;
-use foliot_access::Need;
+use foliot_access::{Access, Need};
 use foliot_model::Matcher;
 use foliot_monitor::{
     Alert, Kind, LabelSet, Metadata, Rule, Stage, Target, exponential, show_length,
@@ -30,7 +31,7 @@ pub(super) fn answer(shared: &Shared, endpoint: Endpoint, call: &Call) -> Result
     }
     let params = Params::parse(&call.query);
     let data = match endpoint {
-        Endpoint::Metadata => metadata(shared, &params)?,
+        Endpoint::Metadata => metadata(shared, call, &params)?,
         Endpoint::TargetsMetadata => targets_metadata(shared, &params)?,
         Endpoint::ScrapePools => {
             let names: Vec<String> = shared.monitor.pools.lock().keys().cloned().collect();
@@ -120,22 +121,32 @@ fn described(about: &Metadata) -> Value {
     json!({"type": kind, "help": about.help, "unit": about.unit})
 }
 
-fn metadata(shared: &Shared, params: &Params) -> Result<Value, Reply> {
+fn metadata(shared: &Shared, call: &Call, params: &Params) -> Result<Value, Reply> {
     let (names_max, each_max) = (limit(params, "limit")?, limit(params, "limit_per_metric")?);
     let wanted = params.get("metric").filter(|name| !name.is_empty());
     let mut found: BTreeMap<String, BTreeSet<Metadata>> = BTreeMap::new();
-    for (_, state) in pools(shared).values().flat_map(|pool| pool.shown().active) {
-        for (name, about) in &*state.seen().metadata {
-            let is_known = found.contains_key(name);
-            let has_room = found.len() < names_max.min(METADATA_MAX);
-            if wanted.is_some_and(|wanted| wanted != name) || !is_known && !has_room {
-                continue;
-            }
-            let all = found.entry(name.clone()).or_default();
-            if all.len() < each_max {
-                all.insert(about.clone());
-            }
+    let mut find = |name: &str, about: &Metadata| {
+        let is_known = found.contains_key(name);
+        let has_room = found.len() < names_max.min(METADATA_MAX);
+        if wanted.is_some_and(|wanted| wanted != name) || !is_known && !has_room {
+            return;
         }
+        let all = found.entry(name.to_owned()).or_default();
+        if all.len() < each_max {
+            all.insert(about.clone());
+        }
+    };
+    for (_, state) in pools(shared).values().flat_map(|pool| pool.shown().active) {
+        state.seen().metadata.iter().for_each(|(name, about)| find(name, about));
+    }
+    // What was pushed is of the database that a request names.
+    let database = call.database(shared);
+    let place = namespace(shared, store(shared)?, &call.query, &call.headers, Right::Read);
+    if let Ok(namespace) = place
+        && call.who.may(Need::Read(&database))
+    {
+        let scope = call.who.measurements(&database, Access::Read);
+        shared.monitor.described.each((namespace, &scope), &mut find);
     }
     let entry = |(name, all): (String, BTreeSet<Metadata>)| {
         (name, Value::from(all.iter().map(described).collect::<Vec<_>>()))
