@@ -255,6 +255,17 @@ fn an_import_is_looked_at_before_it_is_stored() {
     let stored = import(&server, "format=influx&precision=s", lines, 200);
     assert_eq!((&stored["rows"], &stored["refused"]), (&json!(3), &json!(1)), "{stored}");
 
+    // Of a line that is refused nothing is decided, in a dry run and in an import.
+    let lines = "bud,bed=n wet=\"very\",depth=1i 600\nbud,=x dry=\"t\" 600\nleaf,bed=n wet=\"very\",rim=1 \
+                 660\nbud dry=1,depth=2.5 720\nleaf rim=2i 720\nbud wet=1 780\n";
+    for dry in ["true", "false"] {
+        let found =
+            import(&server, &format!("format=influx&precision=s&dry_run={dry}"), lines, 200);
+        assert_eq!((&found["rows"], &found["refused"]), (&json!(2), &json!(4)), "{found}");
+        assert_eq!(column(&found["faults"], "line"), [2, 3, 4, 6], "{found}");
+        assert_eq!(column(&found["faults"], "field"), ["tag", "wet", "depth", "wet"], "{found}");
+    }
+
     // Put lines keep a kind for each sample.
     write(&server, "sys.a value=1i 600");
     let puts = "put sys.a 600 1.5 h=x\n";

@@ -348,7 +348,11 @@ impl<'a> Import<'a> {
 
     /// Reads a piece as an empty store would, and stores nothing.
     fn judge(&mut self, piece: &Piece) {
-        let (batch, mut rejects) = self.decode(NamespaceId::default(), KeySecret(0), piece);
+        let (mut batch, mut rejects) = self.decode(NamespaceId::default(), KeySecret(0), piece);
+        if piece.spelling == Spelling::Lines {
+            let judged = self.judged.entry(self.place.clone()).or_default();
+            judged.check(&mut batch, &mut rejects);
+        }
         let mut parts = KeyParts::default();
         for row in batch.rows() {
             // A store reads measurement and labels when the series is new.
@@ -358,10 +362,6 @@ impl<'a> Import<'a> {
             if let Err(KeyError { field, reason }) = read.and_then(|()| parts.canonicalize()) {
                 rejects.push(Reject { line: row.line, field: field.into(), reason });
             }
-        }
-        if piece.spelling == Spelling::Lines {
-            let judged = self.judged.entry(self.place.clone()).or_default();
-            judged.check(&batch, &mut rejects);
         }
         self.buffers = batch.into_buffers();
         self.refuse_all(piece, rejects);

@@ -2,7 +2,7 @@
 
 use super::{Manner, conflict_of, declared, fields_of, first_kind, plain, raw_measurement};
 use foliot_engine::{Engine, Error};
-use foliot_model::{Batch, Kind, Reject};
+use foliot_model::{Batch, KeyParts, Kind, Reject, Row};
 use std::collections::HashMap;
 use std::convert::Infallible;
 
@@ -18,18 +18,23 @@ pub struct JudgedKinds {
 }
 
 impl JudgedKinds {
-    /// Says in `rejects` which rows of a batch of lines a store would refuse that has read those
-    /// before, and nothing else.
-    pub fn check(&mut self, batch: &Batch<'_>, rejects: &mut Vec<Reject>) {
-        let Ok(found) = self.find(batch, |_, _, kind| Ok::<_, Infallible>(kind));
-        rejects.extend(found.into_iter().map(|(_, reject)| reject));
+    /// Takes rows out of a batch of lines that any store would refuse that has read those before,
+    /// and says so in `rejects`.
+    pub fn check(&mut self, batch: &mut Batch<'_>, rejects: &mut Vec<Reject>) {
+        let is_taken = |batch: &Batch<'_>, row: &Row, _| {
+            let (head, tail) = (batch.slice(row.key_head), batch.slice(row.key_tail));
+            let mut parts = KeyParts::default();
+            let read = (batch.syntax().parse)(head, tail, &mut parts);
+            Ok(read.and_then(|()| parts.canonicalize()).is_ok())
+        };
+        let Ok(()) = self.judge(batch, |_, _, kind| Ok::<_, Infallible>(kind), is_taken, rejects);
     }
 
     /// Takes rows out of a batch of lines that this store would refuse once it has read those
     /// before, and says so in `rejects`.
     ///
     /// # Errors
-    /// When the store cannot be read.
+    /// When the store cannot be read, or takes nothing.
     pub fn check_for(
         &mut self,
         engine: &Engine,
@@ -37,30 +42,36 @@ impl JudgedKinds {
         rejects: &mut Vec<Reject>,
     ) -> Result<(), Error> {
         let namespace = batch.namespace();
-        let found = self.find(batch, |measurement, field, kind| {
-            match declared(engine, namespace, measurement, field) {
-                Some(known) => Ok(known),
-                None => first_kind(engine, (namespace, measurement, field), kind, Manner::Strict),
-            }
-        })?;
-        let rows: Vec<usize> = found.iter().map(|(row, _)| *row).collect();
-        batch.retain_rows(|index| rows.binary_search(&index).is_err());
-        rejects.extend(found.into_iter().map(|(_, reject)| reject));
-        Ok(())
+        let first = |measurement: &str, field: &str, kind| match declared(
+            engine,
+            namespace,
+            measurement,
+            field,
+        ) {
+            Some(known) => Ok(known),
+            None => first_kind(engine, (namespace, measurement, field), kind, Manner::Strict),
+        };
+        let is_taken = |batch: &Batch<'_>, row: &Row, new| engine.would_take(batch, row, new);
+        self.judge(batch, first, is_taken, rejects)
     }
 
-    /// The rows that are in conflict, by index; `first` tells what kind a field has by its first value.
-    fn find<E>(
+    /// Takes rows out that are in conflict. `first` tells what kind a field has by its first value,
+    /// and `is_taken` whether a store takes a row with so many new fields: one that is refused
+    /// decides nothing.
+    fn judge<E>(
         &mut self,
-        batch: &Batch<'_>,
+        batch: &mut Batch<'_>,
         first: impl Fn(&str, &str, Kind) -> Result<Kind, E>,
-    ) -> Result<Vec<(usize, Reject)>, E> {
-        let mut found = Vec::new();
+        is_taken: impl Fn(&Batch<'_>, &Row, usize) -> Result<bool, E>,
+        rejects: &mut Vec<Reject>,
+    ) -> Result<(), E> {
+        let (mut found, mut new) = (Vec::new(), Vec::new());
         for (index, row) in batch.rows().iter().enumerate() {
             let measurement = raw_measurement(batch.slice(row.key_tail));
             let fields = fields_of(batch, row);
             let cells = batch.cells(row, fields.len() as u32);
             let mut kinds = Vec::with_capacity(cells.len());
+            new.clear();
             for (span, cell) in fields.iter().zip(cells) {
                 let field = batch.slice(*span);
                 let place = batch.hasher().key(measurement, field);
@@ -71,16 +82,21 @@ impl JudgedKinds {
                 let mut scratch = (Vec::new(), Vec::new());
                 let measurement = plain(batch, measurement, &mut scratch.0);
                 let kind = first(&measurement, &plain(batch, field, &mut scratch.1), cell.kind)?;
-                if self.fields.len() < FIELDS_MAX {
-                    self.fields.insert(place, kind);
-                }
+                new.push((place, kind));
                 kinds.push(kind);
             }
             let mut pairs = kinds.iter().zip(cells);
             if let Some(column) = pairs.position(|(kind, cell)| *kind != cell.kind) {
-                found.push((index, conflict_of(batch, row, measurement, &kinds, column)));
+                rejects.push(conflict_of(batch, row, measurement, &kinds, column));
+                found.push(index);
+            } else if !new.is_empty()
+                && self.fields.len() + new.len() <= FIELDS_MAX
+                && is_taken(batch, row, new.len())?
+            {
+                self.fields.extend(new.drain(..));
             }
         }
-        Ok(found)
+        batch.retain_rows(|index| found.binary_search(&index).is_err());
+        Ok(())
     }
 }

@@ -16,7 +16,9 @@ use crate::shared::Shared;
 use crate::store::Store;
 use foliot_access::Measurements;
 use foliot_engine::Commit;
-use foliot_model::{Batch, Cell, KeyParts, KeySyntax, NANOS_PER_MILLI, NamespaceId, Reject};
+use foliot_model::{
+    Batch, Cell, KeyError, KeyParts, KeySyntax, NANOS_PER_MILLI, NamespaceId, Reject,
+};
 use foliot_proto_influx::{Precision, Settings};
 use foliot_proto_opentsdb::Params;
 use foliot_proto_prometheus::described;
@@ -344,9 +346,9 @@ impl Found {
         for row in batch.rows() {
             parts.clear();
             let (head, tail) = (batch.slice(row.key_head), batch.slice(row.key_tail));
-            if let Err(error) = (batch.syntax().parse)(head, tail, &mut parts) {
-                let reason = error.to_string();
-                rejects.push(Reject { line: row.line, field: "key".into(), reason });
+            let read = (batch.syntax().parse)(head, tail, &mut parts);
+            if let Err(KeyError { field, reason }) = read.and_then(|()| parts.canonicalize()) {
+                rejects.push(Reject { line: row.line, field: field.into(), reason });
                 continue;
             }
             let measurement = String::from_utf8_lossy(parts.measurement()).into_owned();
