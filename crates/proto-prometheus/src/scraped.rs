@@ -161,9 +161,13 @@ pub struct Scraped<'a> {
 
 /// What the comments of a text say of its metrics; those that say nothing good are passed over.
 pub fn described(text: &[u8], format: Format) -> impl Iterator<Item = Exposed<'_>> {
-    let lines = text.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
-    let comments = lines.filter(|line| line.starts_with(b"#"));
-    comments.filter_map(move |line| Scraped::new(line, format).describe().ok().flatten())
+    let ends = memchr::memchr_iter(b'\n', text).chain(std::iter::once(text.len()));
+    let mut start = 0;
+    ends.filter_map(move |end| {
+        let line = text.get(std::mem::replace(&mut start, end + 1)..end)?.trim_ascii();
+        let comment = Some(line).filter(|line| line.starts_with(b"#"))?;
+        Scraped::new(comment, format).describe().ok().flatten()
+    })
 }
 
 impl<'a> Scraped<'a> {
