@@ -922,8 +922,8 @@ fn writers_that_disagree_about_a_field_agree_on_one_kind() {
     server.stop();
 }
 
-/// Writers of two kinds while the measurement is dropped, again and again: what is left has the kind
-/// that its field has.
+/// Writers of two kinds while the measurement is dropped, again and again: what is left has the
+/// kind that its field has.
 #[test]
 fn a_measurement_that_is_dropped_under_its_writers_has_one_kind() {
     let dir = Scratch::new();

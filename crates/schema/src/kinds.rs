@@ -194,9 +194,9 @@ impl Kinds {
         Ok(())
     }
 
-    /// Declares the fields of those rows of a batch of lines that the store takes, takes rows out of
-    /// it whose values their fields do not take, and says so in `rejects`, each by the name of its
-    /// field.
+    /// Declares the fields of those rows of a batch of lines that the store takes, takes rows out
+    /// of it whose values their fields do not take, and says so in `rejects`, each by the name of
+    /// its field.
     ///
     /// # Errors
     /// When the store takes nothing at all.

@@ -46,8 +46,8 @@ fn refused<E>(act: impl Fn(usize, usize) -> Result<(), E> + Sync) -> usize {
     })
 }
 
-/// Writers of two kinds, a measurement that is dropped under them, and flushes: what is left has the
-/// kind that is declared.
+/// Writers of two kinds, a measurement that is dropped under them, and flushes: what is left has
+/// the kind that is declared.
 #[test]
 fn what_comes_while_its_measurement_is_dropped_has_the_kind_that_is_declared() {
     let (engine, kinds) = (open(), Kinds::default());

@@ -290,21 +290,20 @@ impl Connection<'_> {
             let secret = self.store.engine().key_secret();
             let mut batch = Batch::new(rest, namespace, &KEY_SYNTAX, secret, decoding.buffers);
             let step = self.decode(&mut batch, &mut rejects);
-            let (shared, store, way, scope) = (self.shared, self.store, Way::Telnet, login.scope());
-            let terms = Terms::of_samples(PATIENCE);
-            let outcome =
-                ingest::append(shared, store, way, &mut batch, scope, &mut rejects, terms);
+            let (shared, store, scope) = (self.shared, self.store, login.scope());
+            let (way, terms) = (Way::Telnet, Terms::of_samples(PATIENCE));
+            let stored = ingest::append(shared, store, way, &mut batch, scope, &mut rejects, terms);
             decoding.buffers = batch.into_buffers();
             self.shared.batches.give(decoding, rest.len());
             let points = self.session.take_rollups();
-            let outcome = match (outcome, points.is_empty()) {
+            let outcome = match (stored, points.is_empty()) {
                 (Ok(commit), false) => {
                     let database = &shared.config.listen_database.database;
                     let rolled =
                         rollups::store(shared, store, (database, scope), &points, &mut rejects);
                     rolled.map(|rolled| rolled.or(commit))
                 }
-                (outcome, _) => outcome.map_err(Missing::from),
+                (stored, _) => stored.map_err(Missing::from),
             };
             self.refuse(&mut rejects);
             match outcome {
