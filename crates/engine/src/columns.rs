@@ -166,13 +166,6 @@ impl Columns {
         }
     }
 
-    /// Leaves only the first `len` samples.
-    pub(crate) fn truncate(&mut self, len: usize) {
-        self.times_ns.truncate(len);
-        self.kind_scales.truncate(len);
-        self.bits.truncate(len);
-    }
-
     /// Takes the first `count` samples away.
     pub(crate) fn cut_front(&mut self, count: usize) {
         let count = count.min(self.len());

@@ -253,7 +253,7 @@ impl Run {
 }
 
 /// Which of so many times that begin with the first and go on by the step lie in `range`.
-fn steady_range(times: (i64, i64), count: usize, range: TimeRange) -> Range<usize> {
+pub(crate) fn steady_range(times: (i64, i64), count: usize, range: TimeRange) -> Range<usize> {
     let start = steady_position(times, range.start_ns).min(count);
     let end = range.end_ns.checked_add(1);
     let end = end.map_or(count, |end| steady_position(times, end)).min(count);

@@ -481,11 +481,8 @@ impl Scan {
                 self.merged_at = 0;
             }
             Source::Steady(steady) => {
-                let mut columns = steady.columns();
-                let indices = columns.indices(range);
-                columns.truncate(indices.end);
-                self.merged = columns;
-                self.merged_at = indices.start;
+                self.merged = steady.columns(range);
+                self.merged_at = 0;
             }
             _ => self.read_block(&piece.source, range, out)?,
         }
@@ -589,8 +586,8 @@ impl Scan {
             match &piece.source {
                 Source::Columns(columns) => merged.append(columns, columns.indices(range)),
                 Source::Steady(steady) => {
-                    let columns = steady.columns();
-                    merged.append(&columns, columns.indices(range));
+                    let columns = steady.columns(range);
+                    merged.append(&columns, 0..columns.len());
                 }
                 block => {
                     samples.clear();

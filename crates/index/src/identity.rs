@@ -50,6 +50,8 @@ pub(crate) struct Speller {
     last_source: Option<(u32, Labels)>,
     /// Whether more series will be spelled, which may share what these are called.
     pub(crate) shares: bool,
+    /// Whether they are so few that their labels are remembered for when they are asked for again.
+    pub(crate) remembers: bool,
     /// The names of the labels that are spelled; nothing: all.
     only: Option<Vec<u32>>,
 }
@@ -79,6 +81,9 @@ impl Speller {
         };
         let labels = match &self.last_source {
             Some((last, labels)) if *last == source => labels.clone(),
+            _ if self.remembers && self.only.is_none() => {
+                names.spelled.of(source, || self.labels(names, source))?
+            }
             _ => self.labels(names, source)?,
         };
         self.last_source = Some((source, labels.clone()));

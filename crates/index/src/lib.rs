@@ -37,6 +37,7 @@ mod series;
 mod sid_set;
 mod slots;
 mod sources;
+mod spelled;
 mod stage;
 mod values;
 mod wanted;

@@ -22,6 +22,7 @@ use crate::series::{LOST, Series, Walk};
 use crate::sid_set::SidSet;
 use crate::slots::Slots;
 use crate::sources::{self, PairIds, Sources};
+use crate::spelled::Spelled;
 use foliot_codec::varint::get_u32;
 use std::collections::BTreeMap;
 
@@ -79,6 +80,8 @@ pub(crate) struct Names {
     /// What listings and selections found out about big labels.
     pub(crate) orders: Orders,
     pub(crate) answers: Answers,
+    /// Labels of sources that were asked for of late.
+    pub(crate) spelled: Spelled,
     /// Numbers whose registration was lost, and those of series among them.
     lost: u64,
     lost_series: SidSet,
@@ -136,6 +139,7 @@ impl Names {
             forgotten: Forgotten::default(),
             orders: Orders::default(),
             answers: Answers::default(),
+            spelled: Spelled::default(),
             lost: 0,
             lost_series: SidSet::default(),
             key: Vec::new(),
@@ -335,7 +339,12 @@ impl Names {
             ),
             ("sources of pairs", sources_of_pairs),
             ("series of columns", self.series_of_column.memory_bytes()),
-            ("orders", self.orders.memory_bytes() + self.answers.memory_bytes()),
+            (
+                "orders",
+                self.orders.memory_bytes()
+                    + self.answers.memory_bytes()
+                    + self.spelled.memory_bytes(),
+            ),
         ]
     }
 }

@@ -19,6 +19,7 @@ use crate::record::{self, Triples};
 use crate::register::{self, Chunk};
 use crate::select;
 use crate::sid_set::SidSet;
+use crate::spelled::SPELLED_MAX;
 use crate::stage::{Overlay, Stage};
 use foliot_lock::{Mutex, Rank, RwLock, RwLockReadGuard};
 use foliot_model::{Batch, KeyParts, Reject, Selector};
@@ -441,6 +442,7 @@ impl Registry {
 
     fn spell(&self, sids: &[u32], mut speller: Speller, each: &mut dyn FnMut(u32, Identity)) {
         speller.shares = sids.len() > 1;
+        speller.remembers = sids.len() <= SPELLED_MAX;
         let mut spelled = Vec::with_capacity(sids.len().min(SPELLED_AT_ONCE));
         for sids in sids.chunks(SPELLED_AT_ONCE) {
             {

@@ -27,6 +27,16 @@ impl Labels {
         Self(labels.into())
     }
 
+    /// These with another one, instead of one that is called so.
+    pub fn with(&self, label: Label) -> Self {
+        let (before, rest) = self.0.split_at(self.0.partition_point(|own| own.name < label.name));
+        let after = match rest.split_first() {
+            Some((own, after)) if own.name == label.name => after,
+            _ => rest,
+        };
+        Self(before.iter().chain([&label]).chain(after).cloned().collect())
+    }
+
     /// The value of the label called `name`.
     pub fn get(&self, name: &str) -> Option<&Arc<str>> {
         let at = self.0.binary_search_by(|label| (*label.name).cmp(name)).ok()?;
@@ -80,5 +90,15 @@ mod tests {
         assert_eq!(labels.len(), 2);
         assert_eq!(labels.get("b").map(|v| &**v), Some("3"));
         assert_eq!(labels.get("c"), None);
+    }
+
+    #[test]
+    fn another_one_comes_to_its_place_or_instead_of_its_like() {
+        let labels: Labels = [("b", "1"), ("d", "2")].into_iter().collect();
+        for name in ["a", "b", "c", "d", "e"] {
+            let label = Label { name: name.into(), value: "3".into() };
+            let all = labels.iter().cloned().chain([label.clone()]);
+            assert_eq!(labels.with(label), Labels::new(all.collect()));
+        }
     }
 }

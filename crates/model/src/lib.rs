@@ -11,6 +11,7 @@
 mod batch;
 mod column;
 mod counts;
+mod digits;
 mod edits;
 mod excerpt;
 mod frame;
@@ -29,6 +30,7 @@ mod value;
 pub use batch::{Batch, BatchBuffers, PointFinder, Reject, Row, Shape, Span};
 pub use column::Column;
 pub use counts::{Counts, Figure};
+pub use digits::{push_begin, push_integer, push_whole};
 pub use edits::edits;
 pub use excerpt::excerpt;
 pub use frame::{Frame, SeriesHead};

@@ -2,7 +2,7 @@
 
 use crate::encode::{Epoch, Format, Shape, Style};
 use crate::influxql::{Parameter, Parameters, parse_duration};
-use crate::write::decode_query;
+use crate::write::{Pair, decode_query};
 use serde_json::Value;
 use std::fmt;
 
@@ -36,10 +36,12 @@ impl QueryRequest {
         // InfluxDB looks for this one in the query string alone.
         let is_wish = |pair: &str| {
             // Encoded it is longer, but at most three times as long: others need not be decoded.
-            let is_encoded = pair.len() > PRETTY.len() && pair.len() <= 3 * PRETTY.len();
+            let is_encoded = pair.len() > PRETTY.len()
+                && pair.len() <= 3 * PRETTY.len()
+                && pair.bytes().any(|byte| byte == b'%');
             let pairs = if is_encoded { decode_query(pair) } else { Ok(Vec::new()) };
-            let is_pretty = |(key, value): &(String, String)| key == "pretty" && value == "true";
-            pair == PRETTY || pairs.is_ok_and(|pairs| pairs.iter().any(is_pretty))
+            pair == PRETTY
+                || pairs.is_ok_and(|pairs| pairs.iter().any(|(k, v)| k == "pretty" && v == "true"))
         };
         Format::of_accept(accept, query.split('&').any(is_wish))
     }
@@ -55,7 +57,7 @@ impl QueryRequest {
         pairs.append(&mut of_query);
         let get = |name: &str| {
             let found = pairs.iter().find(|(key, _)| key == name);
-            found.map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
+            found.map(|(_, value)| &**value).filter(|value| !value.is_empty())
         };
         let text = get("q").map(str::trim).filter(|text| !text.is_empty());
         let chunk_rows = (get("chunked") == Some("true")).then(|| {
@@ -72,7 +74,7 @@ impl QueryRequest {
             database: get("db").map(str::to_owned),
             policy: get("rp").map(str::to_owned),
             style,
-            parameters: parameters(get("params").unwrap_or("{}"))?,
+            parameters: get("params").map(parameters).transpose()?.unwrap_or_default(),
             is_async: get("async") == Some("true"),
         })
     }
@@ -105,7 +107,7 @@ impl QueryRequest {
         pairs.extend(of_query);
         let get = |name: &str| {
             let found = pairs.iter().find(|(key, _)| key == name);
-            found.map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
+            found.map(|(_, value)| &**value).filter(|value| !value.is_empty())
         };
         let shape = match get("format") {
             None => Shape::of_accept(accept),
@@ -119,14 +121,14 @@ impl QueryRequest {
             database: get("db").map(str::to_owned),
             policy: get("rp").map(str::to_owned),
             style: Style { format: Format::Rows(shape), ..Style::default() },
-            parameters: parameters(get("params").unwrap_or("{}"))?,
+            parameters: get("params").map(parameters).transpose()?.unwrap_or_default(),
             is_async: false,
         })
     }
 }
 
 /// The members of a body, as a query string would have them.
-fn members(body: &[u8]) -> Result<Vec<(String, String)>, QueryError> {
+fn members(body: &[u8]) -> Result<Vec<Pair<'static>>, QueryError> {
     let bad = |reason: String| QueryError::BadBody(reason);
     let body: serde_json::Map<String, Value> =
         serde_json::from_slice(body).map_err(|error| bad(error.to_string()))?;
@@ -135,15 +137,13 @@ fn members(body: &[u8]) -> Result<Vec<(String, String)>, QueryError> {
         if !NAMES_OF_3.contains(&name.as_str()) {
             return Err(bad(format!("{name} is none of {}", NAMES_OF_3.join(", "))));
         }
-        pairs.push((
-            name.clone(),
-            match value {
-                Value::Null => continue,
-                Value::String(text) => text,
-                Value::Object(map) if name == "params" => Value::Object(map).to_string(),
-                _ => return Err(bad(format!("{name} must be text"))),
-            },
-        ));
+        let value = match value {
+            Value::Null => continue,
+            Value::String(text) => text,
+            Value::Object(map) if name == "params" => Value::Object(map).to_string(),
+            _ => return Err(bad(format!("{name} must be text"))),
+        };
+        pairs.push((name.into(), value.into()));
     }
     Ok(pairs)
 }

@@ -1,6 +1,7 @@
 //! Write requests: what the query string of a write says, in each API's own words.
 
 use crate::precision::Precision;
+use std::borrow::Cow;
 use std::fmt;
 
 /// The database of requests that need not name one.
@@ -50,7 +51,7 @@ impl WriteRequest {
         let pairs = decode_query(query)?;
         let get = |name: &str| {
             let found = pairs.iter().find(|(key, _)| key == name);
-            found.map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
+            found.map(|(_, value)| &**value).filter(|value| !value.is_empty())
         };
         let (database, policy) = match (api, get("bucket"), get("db"), usual) {
             (WriteApi::V2, None, _, Some(usual)) => usual,
@@ -112,39 +113,37 @@ fn precision(api: WriteApi, value: Option<&str>) -> Result<Precision, WriteError
     })
 }
 
+/// A name and a value of a query string.
+pub(crate) type Pair<'q> = (Cow<'q, str>, Cow<'q, str>);
+
 /// Splits a query string and undoes its percent-encoding.
-pub(crate) fn decode_query(query: &str) -> Result<Vec<(String, String)>, WriteError> {
-    let pairs = query.split('&').filter(|pair| !pair.is_empty());
-    pairs
-        .map(|pair| {
-            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            let decode = |text| decode_percent(text).ok_or(WriteError::BadEncoding);
-            Ok((decode(name)?, decode(value)?))
-        })
-        .collect()
+pub(crate) fn decode_query(query: &str) -> Result<Vec<Pair<'_>>, WriteError> {
+    let mut pairs = Vec::new();
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let decode = |text| decode_percent(text).ok_or(WriteError::BadEncoding);
+        pairs.push((decode(name)?, decode(value)?));
+    }
+    Ok(pairs)
 }
 
-fn decode_percent(text: &str) -> Option<String> {
-    let mut out = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some(at) = memchr::memchr2(b'+', b'%', rest) {
-        let (plain, coded) = rest.split_at(at);
-        out.extend_from_slice(plain);
-        rest = match coded {
-            [b'+', after @ ..] => {
-                out.push(b' ');
-                after
-            }
-            [b'%', high, low, after @ ..] => {
-                let [high, low] = [*high, *low].map(|digit| char::from(digit).to_digit(16));
-                out.push(u8::try_from(high? * 16 + low?).ok()?);
-                after
-            }
-            _ => return None,
-        };
+fn decode_percent(text: &str) -> Option<Cow<'_, str>> {
+    if !text.bytes().any(|byte| matches!(byte, b'+' | b'%')) {
+        return Some(Cow::Borrowed(text));
     }
-    out.extend_from_slice(rest);
-    String::from_utf8(out).ok()
+    let mut out = Vec::with_capacity(text.len());
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        out.push(match byte {
+            b'+' => b' ',
+            b'%' => {
+                let mut digit = || char::from(bytes.next()?).to_digit(16);
+                (digit()? * 16 + digit()?) as u8
+            }
+            byte => byte,
+        });
+    }
+    String::from_utf8(out).ok().map(Cow::Owned)
 }
 
 /// Why a write request was not understood. All are the client's fault (status 400).

@@ -15,6 +15,7 @@ use crate::lang::{Question, Request, Source, Tsuid};
 pub use double::write_double;
 use foliot_model::{
     DEFAULT_FIELD, Frame, NANOS_PER_MILLI, NANOS_PER_SECOND, SeriesHead, Value, Values,
+    push_integer, push_whole,
 };
 use foliot_plan::Fill;
 use std::borrow::Cow;
@@ -130,7 +131,9 @@ impl<'a> Encoder<'a> {
         write_text(name, out);
         out.extend_from_slice(b",\"tags\":{");
         for (index, label) in head.labels.iter().enumerate() {
-            out.extend_from_slice(if index > 0 { b"," } else { b"" });
+            if index > 0 {
+                out.push(b',');
+            }
             write_text(&label.name, out);
             out.push(b':');
             write_text(&label.value, out);
@@ -226,25 +229,42 @@ fn write_samples(
     unit_ns: i64,
     out: &mut Vec<u8>,
 ) -> Result<(), HttpError> {
-    let mut digits = itoa::Buffer::new();
     let mut write_time = |time_ns: i64, out: &mut Vec<u8>| {
-        out.extend_from_slice(match (open.samples > 0, as_arrays) {
-            (false, true) => b"[",
-            (false, false) => b"\"",
-            (true, true) => b",[",
-            (true, false) => b",\"",
-        });
-        open.samples += 1;
-        out.extend_from_slice(digits.format(time_ns.div_euclid(unit_ns)).as_bytes());
-        out.extend_from_slice(if as_arrays { b"," } else { b"\":" });
-    };
-    if let Values::Float(values) = &frame.samples.values {
-        for (&time_ns, &value) in frame.samples.times_ns.iter().zip(values) {
-            write_time(time_ns, out);
-            write_float(value, open.nan_is_null, out)?;
-            out.extend_from_slice(if as_arrays { b"]" } else { b"" });
+        if open.samples > 0 {
+            out.push(b',');
         }
-        return Ok(());
+        open.samples += 1;
+        out.push(if as_arrays { b'[' } else { b'"' });
+        push_integer(time_ns.div_euclid(unit_ns), out);
+        match as_arrays {
+            true => out.push(b','),
+            false => out.extend_from_slice(b"\":"),
+        }
+    };
+    let write_end = |out: &mut Vec<u8>| {
+        if as_arrays {
+            out.push(b']');
+        }
+    };
+    let times_ns = &frame.samples.times_ns;
+    match &frame.samples.values {
+        Values::Float(values) => {
+            for (&time_ns, &value) in times_ns.iter().zip(values) {
+                write_time(time_ns, out);
+                write_float(value, open.nan_is_null, out)?;
+                write_end(out);
+            }
+            return Ok(());
+        }
+        Values::Integer(values) => {
+            for (&time_ns, &value) in times_ns.iter().zip(values) {
+                write_time(time_ns, out);
+                push_integer(value, out);
+                write_end(out);
+            }
+            return Ok(());
+        }
+        _ => {}
     }
     for (time_ns, value) in frame.samples.iter() {
         if matches!(value, Value::Histogram(_)) {
@@ -252,7 +272,7 @@ fn write_samples(
         }
         write_time(time_ns, out);
         write_value(value, open.nan_is_null, out)?;
-        out.extend_from_slice(if as_arrays { b"]" } else { b"" });
+        write_end(out);
     }
     Ok(())
 }
@@ -271,11 +291,10 @@ pub fn value_text(value: Value<'_>) -> String {
 
 /// Writes a value: integers as such, booleans as 0 and 1, floats in Java's notation.
 fn write_value(value: Value<'_>, nan_is_null: bool, out: &mut Vec<u8>) -> Result<(), HttpError> {
-    let mut digits = itoa::Buffer::new();
     match value {
         Value::Float(value) => return write_float(value, nan_is_null, out),
-        Value::Integer(value) => out.extend_from_slice(digits.format(value).as_bytes()),
-        Value::Unsigned(value) => out.extend_from_slice(digits.format(value).as_bytes()),
+        Value::Integer(value) => push_integer(value, out),
+        Value::Unsigned(value) => push_whole(value, out),
         Value::Boolean(value) => out.push(if value { b'1' } else { b'0' }),
         Value::String(text) => write_text(text, out),
         Value::Histogram(_) => out.extend_from_slice(b"null"),

@@ -15,7 +15,10 @@ pub fn answer(
     request: &HttpRequest<'_>,
     view: &View<'_>,
 ) -> Result<Answer, HttpError> {
-    let jsonp = Params::parse(request.query).jsonp()?;
+    let jsonp = match Params::first(request.query, "jsonp") {
+        Some(_) => Params::parse(request.query).jsonp()?,
+        None => None,
+    };
     let tail = tail(request);
     if endpoint.changes(request) {
         check_change(endpoint, &tail, request)?;

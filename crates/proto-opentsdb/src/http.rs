@@ -298,7 +298,8 @@ impl Params {
     /// The first value of `name` in `a=1&b=2`, of which nothing else is decoded.
     pub fn first<'q>(query: &'q str, name: &str) -> Option<Cow<'q, str>> {
         // What is encoded is never shorter.
-        let is_name = |key: &str| key.len() >= name.len() && percent_decode(key, true) == name;
+        let is_name =
+            |key: &str| key == name || key.len() >= name.len() && percent_decode(key, true) == name;
         let (_, value) = pairs(query).find(|(key, _)| is_name(key))?;
         Some(percent_decode(value, true))
     }
@@ -369,27 +370,29 @@ fn cut(text: &str, letter: u8) -> (&str, &str) {
 
 /// Undoes percent-encoding; a percent sign without two hexadecimal digits stays as it is.
 pub fn percent_decode(text: &str, plus_is_blank: bool) -> Cow<'_, str> {
-    let is_coded = |byte: &u8| *byte == b'%' || *byte == b'+' && plus_is_blank;
-    let mut rest = text.as_bytes();
-    let mut out = Vec::new();
-    while let Some(at) = rest.iter().position(is_coded) {
-        out.reserve(text.len());
-        let (plain, coded) = rest.split_at(at);
-        out.extend_from_slice(plain);
-        let digit = |at: usize| coded.get(at).and_then(|byte| char::from(*byte).to_digit(16));
-        let (byte, length) = match (coded.first(), digit(1), digit(2)) {
-            (Some(b'+'), ..) => (b' ', 1),
-            (_, Some(high), Some(low)) => ((high * 16 + low) as u8, 3),
-            _ => (b'%', 1),
-        };
-        out.push(byte);
-        rest = coded.get(length..).unwrap_or_default();
-    }
-    if out.is_empty() {
+    let is_coded = |byte: u8| byte == b'%' || byte == b'+' && plus_is_blank;
+    if !text.bytes().any(is_coded) {
         return Cow::Borrowed(text);
     }
-    out.extend_from_slice(rest);
-    Cow::Owned(String::from_utf8_lossy(&out).into_owned())
+    let mut out = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        let digit = |at: usize| after.get(at).and_then(|byte| char::from(*byte).to_digit(16));
+        let (byte, length) = match first {
+            b'+' if plus_is_blank => (b' ', 0),
+            b'%' => match (digit(0), digit(1)) {
+                (Some(high), Some(low)) => ((high * 16 + low) as u8, 2),
+                _ => (b'%', 0),
+            },
+            byte => (*byte, 0),
+        };
+        out.push(byte);
+        rest = after.get(length..).unwrap_or_default();
+    }
+    Cow::Owned(match String::from_utf8(out) {
+        Ok(text) => text,
+        Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
+    })
 }
 
 #[cfg(test)]

@@ -4,12 +4,13 @@
 //! parts of its tags a question names and however long ago the sample was; `back_scan` only bounds
 //! how old it may be.
 
+use crate::encode::write_text;
 use crate::http::{HttpError, HttpRequest, Params, missing_questions};
 use crate::json;
 use crate::key::{split_tag, text_of};
 use crate::lang::Tsuid;
 use crate::view::{Answer, View};
-use serde_json::{Map, Value};
+use foliot_model::push_integer;
 
 const HOUR_MS: i64 = 3_600_000;
 const NANOS_PER_MILLI: i64 = 1_000_000;
@@ -37,7 +38,7 @@ pub(crate) fn answer(request: &HttpRequest<'_>, view: &View<'_>) -> Result<Answe
     }
     let hour_ms = view.now_ms - view.now_ms.rem_euclid(HOUR_MS);
     let from_ms = if hours > 0 { hour_ms.saturating_sub(hours * HOUR_MS) } else { i64::MIN };
-    let mut points = Vec::new();
+    let mut body = vec![b'['];
     for one in &wanted {
         let mut sids = Vec::new();
         match one {
@@ -52,31 +53,50 @@ pub(crate) fn answer(request: &HttpRequest<'_>, view: &View<'_>) -> Result<Answe
             }
         }
         for sid in sids {
-            points.extend(point(sid, resolves, from_ms, view)?);
+            write_point(sid, resolves, from_ms, view, &mut body)?;
         }
     }
-    Ok(Answer::ok(&Value::Array(points)))
+    body.push(b']');
+    Ok(Answer::written(String::from_utf8(body).unwrap_or_default()))
 }
 
-fn point(
+/// Writes the latest sample of a series, if it has one that is not too old, into a list.
+fn write_point(
     sid: u32,
     resolves: bool,
     from_ms: i64,
     view: &View<'_>,
-) -> Result<Option<Value>, HttpError> {
-    let Some(last) = (view.last)(sid)? else { return Ok(None) };
+    list: &mut Vec<u8>,
+) -> Result<(), HttpError> {
+    let Some(last) = (view.last)(sid)? else { return Ok(()) };
     let time_ms = last.time_ns.div_euclid(NANOS_PER_MILLI);
-    let Some(stored) = (view.stored)(sid)?.filter(|_| time_ms >= from_ms) else { return Ok(None) };
-    let mut point = Map::new();
-    if resolves {
-        let tags = stored.tags.into_iter().map(|(key, value)| (key, value.into())).collect();
-        point.insert("metric".to_owned(), stored.metric.into());
-        point.insert("tags".to_owned(), Value::Object(tags));
+    let Some(stored) = (view.stored)(sid)?.filter(|_| time_ms >= from_ms) else { return Ok(()) };
+    if list.len() > 1 {
+        list.push(b',');
     }
-    point.insert("timestamp".to_owned(), time_ms.into());
-    point.insert("value".to_owned(), last.text.into());
-    point.insert("tsuid".to_owned(), stored.tsuid.to_string().into());
-    Ok(Some(Value::Object(point)))
+    list.push(b'{');
+    if resolves {
+        list.extend_from_slice(b"\"metric\":");
+        write_text(&stored.metric, list);
+        list.extend_from_slice(b",\"tags\":{");
+        for (index, (name, value)) in stored.tags.iter().enumerate() {
+            if index > 0 {
+                list.push(b',');
+            }
+            write_text(name, list);
+            list.push(b':');
+            write_text(value, list);
+        }
+        list.extend_from_slice(b"},");
+    }
+    list.extend_from_slice(b"\"timestamp\":");
+    push_integer(time_ms, list);
+    list.extend_from_slice(b",\"tsuid\":");
+    write_text(&stored.tsuid.to_string(), list);
+    list.extend_from_slice(b",\"value\":");
+    write_text(&last.text, list);
+    list.push(b'}');
+    Ok(())
 }
 
 /// What is wanted, whether names are, and how many hours back.

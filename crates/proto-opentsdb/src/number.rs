@@ -17,6 +17,20 @@ pub(crate) enum NumberError {
     NotFinite(f64),
 }
 
+/// The number that the leading digits make, and how many there are (meaningless beyond 19).
+#[inline]
+pub(crate) fn leading_digits(bytes: &[u8]) -> (u64, usize) {
+    let mut number = 0_u64;
+    for (index, &byte) in bytes.iter().enumerate() {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return (number, index);
+        }
+        number = number.wrapping_mul(10).wrapping_add(u64::from(digit));
+    }
+    (number, bytes.len())
+}
+
 /// Reads a value: an integer when the text has none of `.`, `e`, `E`, else a float.
 #[inline]
 pub(crate) fn parse_value(text: &[u8]) -> Result<Cell, NumberError> {

@@ -226,6 +226,11 @@ impl Answer {
         Self::with_status(200, body)
     }
 
+    /// A plain answer that is written down already.
+    pub(crate) fn written(body: String) -> Self {
+        Self { status: 200, body, changes: Vec::new() }
+    }
+
     /// An answer of another status.
     pub(crate) fn with_status(status: u16, body: &serde_json::Value) -> Self {
         // Names of such values are texts, so that writing them down cannot fail.

@@ -20,6 +20,9 @@ const HELP: &str =
 /// which `notes` were made, and `is_cut` says whether a limit has kept something of the answer
 /// away.
 pub(crate) fn annotations(notes: &Notes, text: &str, is_cut: bool) -> String {
+    if notes.met.is_empty() && notes.mended.is_empty() && !is_cut {
+        return String::new();
+    }
     let cut = is_cut.then(|| CUT.to_owned());
     let warnings = shown(cut.into_iter().chain(warnings(notes, text)), "warning");
     let infos = shown(infos(notes, text), "info");

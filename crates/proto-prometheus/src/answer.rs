@@ -2,10 +2,13 @@
 
 use crate::annotations::annotations;
 use crate::promql::{STALE, SamplesAsked, duration_seconds};
-use foliot_model::{Frame, Histogram, Labels, NANOS_PER_MILLI, Value as Sample, excerpt};
+use foliot_model::{
+    Frame, Histogram, Labels, NANOS_PER_MILLI, Value as Sample, excerpt, push_begin, push_integer,
+    push_whole,
+};
 use foliot_plan::grid::{MEASUREMENT, Notes, Steps, name};
-use serde_json::{Map, Value as Json, json};
-use std::collections::BTreeSet;
+use serde_json::{Value as Json, json};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -13,8 +16,22 @@ const VECTOR: &str = "vector";
 const MATRIX: &str = "matrix";
 
 fn begin(kind: &str, out: &mut Vec<u8>) {
-    let text = format!(r#"{{"status":"success","data":{{"resultType":"{kind}","result":["#);
-    out.extend_from_slice(text.as_bytes());
+    out.extend_from_slice(br#"{"status":"success","data":{"resultType":""#);
+    out.extend_from_slice(kind.as_bytes());
+    out.extend_from_slice(br#"","result":["#);
+}
+
+/// Writes a JSON string.
+fn write_text(text: &str, out: &mut Vec<u8>) {
+    let is_plain = |byte: u8| byte >= 0x20 && byte != b'"' && byte != b'\\';
+    match text.bytes().all(is_plain) {
+        true => {
+            out.push(b'"');
+            out.extend_from_slice(text.as_bytes());
+            out.push(b'"');
+        }
+        false => out.extend_from_slice(Json::from(text).to_string().as_bytes()),
+    }
 }
 
 /// An answer whose only value is a text or a number.
@@ -82,8 +99,9 @@ impl SeriesAnswer {
         out: &mut Vec<u8>,
     ) {
         let metric = labels.iter().map(|label| (&*label.name, &*label.value));
-        for index in self.times.len()..self.steps.count {
-            self.times.push(self.steps.at(index));
+        if self.times.len() < self.steps.count {
+            let steps = self.steps;
+            self.times.extend((self.times.len()..steps.count).map(|index| steps.at(index)));
         }
         if !histograms.is_empty() {
             let all = values.zip(histograms).enumerate();
@@ -136,8 +154,9 @@ impl SeriesAnswer {
             }
         }
         let labels = frame.head.labels.iter().map(|label| (&*label.name, &*label.value));
-        let name = (MEASUREMENT, &*name);
-        self.piece(labels.chain([name]), frame.is_last, out);
+        // The name stands among the labels, and instead of one that is called as it is.
+        let metric: BTreeMap<&str, &str> = labels.chain([(MEASUREMENT, &*name)]).collect();
+        self.piece(metric.into_iter(), frame.is_last, out);
         self.histograms.len()
     }
 
@@ -193,7 +212,7 @@ impl SeriesAnswer {
         self.close(out);
     }
 
-    /// Begins a series; says no, and that the answer is cut, when there may be no more of them.
+    /// Begins a series, whose labels come by their names; says no, and that the answer is cut, when there may be no more of them.
     fn open<'l>(
         &mut self,
         metric: impl Iterator<Item = (&'l str, &'l str)>,
@@ -205,19 +224,26 @@ impl SeriesAnswer {
         };
         self.left = left;
         self.begin(out);
-        let metric: Map<String, Json> =
-            metric.map(|(name, value)| (name.to_owned(), json!(value))).collect();
-        let metric = Json::Object(metric);
-        out.extend_from_slice(format!(r#"{{"metric":{metric}"#).as_bytes());
+        out.extend_from_slice(br#"{"metric":{"#);
+        let mut is_first = true;
+        for (name, value) in metric {
+            if !std::mem::take(&mut is_first) {
+                out.push(b',');
+            }
+            write_text(name, out);
+            out.push(b':');
+            write_text(value, out);
+        }
+        out.push(b'}');
         self.is_open = true;
         true
     }
 
     /// What stands before the values of a series: one, or a list of them.
     fn begin_values(&self, name: &str, out: &mut Vec<u8>) {
-        let begin =
-            if self.is_vector { format!(",\"{name}\":") } else { format!(",\"{name}s\":[") };
-        out.extend_from_slice(begin.as_bytes());
+        out.extend_from_slice(b",\"");
+        out.extend_from_slice(name.as_bytes());
+        out.extend_from_slice(if self.is_vector { b"\":" } else { b"s\":[" });
     }
 
     fn end_values(&self, out: &mut Vec<u8>) {
@@ -254,21 +280,37 @@ impl SeriesAnswer {
 /// What stands before the number of each instant.
 #[derive(Debug, Default)]
 struct Times {
-    texts: Vec<([u8; Times::LEN_MAX], u8)>,
-    last: Vec<u8>,
+    texts: Vec<Text>,
+    /// What whole seconds begin with that have these digits before their last four ones.
+    beginning: Text,
+    digits: i64,
 }
 
-impl Times {
-    /// A bracket, 17 digits at most with a sign and a point, and the beginning of a text.
-    const LEN_MAX: usize = 24;
+/// A bracket, 17 digits at most with a sign and a point, and the beginning of a text; and how long
+/// they are.
+type Text = ([u8; 24], usize);
 
-    fn push(&mut self, at_ns: i64) {
-        self.last.clear();
-        write_before(at_ns, &mut self.last);
-        let len = self.last.len() as u8;
-        self.last.resize(Self::LEN_MAX, 0);
-        if let Some(text) = self.last.first_chunk() {
-            self.texts.push((*text, len));
+impl Times {
+    /// Adds instants, of which most have all but the last digits of the one before.
+    fn extend(&mut self, instants_ns: impl ExactSizeIterator<Item = i64>) {
+        self.texts.reserve(instants_ns.len());
+        for at_ns in instants_ns {
+            let ms = at_ns.div_euclid(NANOS_PER_MILLI);
+            let (seconds, digits) = (ms / 1000, ms / 10_000_000);
+            let text = match digits > 0 && ms % 1000 == 0 {
+                true => {
+                    if digits != self.digits {
+                        self.beginning = spelled(|out| write_whole(digits, out));
+                        self.digits = digits;
+                    }
+                    let (mut text, len) = self.beginning;
+                    let end = text.get_mut(len..).and_then(<[u8]>::first_chunk_mut::<6>);
+                    end.into_iter().for_each(|end| *end = last_digits(seconds % 10_000));
+                    (text, len + 6)
+                }
+                false => spelled(|out| write_before(at_ns, out)),
+            };
+            self.texts.push(text);
         }
     }
 
@@ -279,17 +321,30 @@ impl Times {
     #[inline]
     fn write(&self, index: usize, out: &mut Vec<u8>) {
         if let Some((text, len)) = self.texts.get(index) {
-            write_begin(text, usize::from(*len), out);
+            push_begin(text, *len, out);
         }
     }
 }
 
-/// Writes the first bytes of a text: all of it take fewer steps to copy than as many as are wanted.
-#[inline]
-fn write_begin<const N: usize>(text: &[u8; N], len: usize, out: &mut Vec<u8>) {
-    let end = out.len() + len;
-    out.extend_from_slice(text);
-    out.truncate(end);
+/// What is written, as far as there is room.
+fn spelled(write: impl FnOnce(&mut Vec<u8>)) -> Text {
+    let mut written = Vec::with_capacity(48);
+    write(&mut written);
+    let len = written.len();
+    written.extend_from_slice(&[0; 24]);
+    (written.first_chunk().copied().unwrap_or_default(), len.min(24))
+}
+
+/// What a whole number of seconds begins with.
+fn write_whole(digits: i64, out: &mut Vec<u8>) {
+    out.push(b'[');
+    push_integer(digits, out);
+}
+
+/// The last four digits of a whole number of seconds, and what stands between it and a number.
+fn last_digits(number: i64) -> [u8; 6] {
+    let digit = |unit: i64| b'0' + (number / unit % 10) as u8;
+    [digit(1000), digit(100), digit(10), digit(1), b',', b'"']
 }
 
 /// Writes what stands before a number.
@@ -468,35 +523,12 @@ fn write_sampled(value: f64, out: &mut Vec<u8>) {
     let size = value.abs();
     let whole = value as i64;
     if size < 1e15 && whole as f64 == value && (whole != 0 || value.is_sign_positive()) {
-        if whole < 0 {
-            out.push(b'-');
-        }
-        write_whole(whole.unsigned_abs(), out);
+        push_integer(whole, out);
     } else if SHORTEST.contains(&size) {
         out.extend_from_slice(zmij::Buffer::new().format_finite(value).as_bytes());
     } else {
         out.extend_from_slice(sampled(value).as_bytes());
     }
-}
-
-/// Writes a whole number of at most 16 digits, eight of them at a time.
-fn write_whole(whole: u64, out: &mut Vec<u8>) {
-    let (high, low) = (whole / 100_000_000, whole % 100_000_000);
-    let digits = u128::from(eight_digits(high)) | u128::from(eight_digits(low)) << 64;
-    // The last one stands also where it is 0.
-    let zeros = (digits.trailing_zeros() / 8).min(15);
-    let text = (digits | u128::from_le_bytes([b'0'; 16])) >> (8 * zeros);
-    write_begin(&text.to_le_bytes(), 16 - zeros as usize, out);
-}
-
-/// The digits of a number of at most eight, the first one lowest: halves are cut in halves, all at
-/// once (P. Khuong, "How to print integers really fast", 2017).
-fn eight_digits(number: u64) -> u64 {
-    let fours = (number / 10_000) | ((number % 10_000) << 32);
-    let hundreds = ((fours * 10_486) >> 20) & 0x7f_0000_007f;
-    let twos = hundreds | ((fours - hundreds * 100) << 16);
-    let tens = ((twos * 103) >> 10) & 0x000f_000f_000f_000f;
-    tens | ((twos - tens * 10) << 8)
 }
 
 /// Milliseconds as seconds: three digits behind the point, or none.
@@ -511,11 +543,11 @@ fn write_seconds(ms: i64, out: &mut Vec<u8>) {
         out.push(b'-');
     }
     let (whole, part) = (ms.unsigned_abs() / 1000, ms.unsigned_abs() % 1000);
-    out.extend_from_slice(itoa::Buffer::new().format(whole).as_bytes());
+    push_whole(whole, out);
     if part > 0 {
         // The digit before them keeps zeros, and is the point's place.
         let start = out.len();
-        out.extend_from_slice(itoa::Buffer::new().format(1000 + part).as_bytes());
+        push_whole(1000 + part, out);
         out.get_mut(start).into_iter().for_each(|point| *point = b'.');
     }
 }
@@ -529,18 +561,6 @@ mod tests {
         let mut out = Vec::new();
         write_sampled(value, &mut out);
         String::from_utf8(out).unwrap()
-    }
-
-    #[test]
-    fn whole_numbers_are_those_of_the_standard_library() {
-        let powers = (0..16).map(|digits| 10_u64.pow(digits));
-        let near = powers.flat_map(|power| [power - 1, power, power + 1, power * 7, power / 3]);
-        let odd = (0..20_000).chain((0..1_000_000).map(|at| at * 9_999_999_967 % 10_u64.pow(16)));
-        for whole in near.chain(odd) {
-            let mut out = Vec::new();
-            write_whole(whole, &mut out);
-            assert_eq!(String::from_utf8(out).unwrap(), whole.to_string());
-        }
     }
 
     proptest! {
@@ -606,6 +626,22 @@ mod tests {
             [(0, "0"), (1_500, "1.500"), (-1, "-0.001"), (1_700_000_000_007, "1700000000.007")];
         for (ms, wanted) in times {
             assert_eq!(seconds(ms), wanted);
+        }
+    }
+
+    #[test]
+    fn instants_are_those_that_stand_alone() {
+        let mut times = Times::default();
+        let seconds = [-7, 0, 9_999, 10_000, 19_999, 20_000, 1_767_225_990, 1_767_230_000];
+        let instants =
+            seconds.iter().flat_map(|second| [0, 7, 250, 10_000].map(|ms| second * 1000 + ms));
+        let instants: Vec<i64> = instants.map(|ms| ms * NANOS_PER_MILLI).collect();
+        times.extend(instants.iter().copied());
+        for (index, at_ns) in instants.into_iter().enumerate() {
+            let (mut written, mut alone) = (Vec::new(), Vec::new());
+            times.write(index, &mut written);
+            write_before(at_ns, &mut alone);
+            assert_eq!(String::from_utf8(written), String::from_utf8(alone));
         }
     }
 

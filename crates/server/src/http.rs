@@ -160,15 +160,31 @@ impl Call {
         self.who.measurements(&self.database(shared), Access::Write)
     }
 
+    /// Who asks, by the door named.
+    fn asker(&self, door: &'static str) -> Asker {
+        Asker { door, peer: self.peer }
+    }
+
     /// Who wants samples taken away, by the door named.
     fn caller(&self, door: &'static str) -> Caller {
-        caller(door, self.peer)
+        self.asker(door).caller()
     }
 }
 
-/// Who wants samples taken away, from an address by a door.
-fn caller(door: &'static str, peer: Option<SocketAddr>) -> Caller {
-    Caller { door, from: peer.map(|peer| peer.to_string()).unwrap_or_default() }
+/// Who asks by a door, from an address. Most want nothing taken away, and their address need not be
+/// spelled.
+#[derive(Clone, Copy, Debug)]
+struct Asker {
+    door: &'static str,
+    peer: Option<SocketAddr>,
+}
+
+impl Asker {
+    /// Who wants samples taken away.
+    fn caller(self) -> Caller {
+        let from = self.peer.map(|peer| peer.to_string()).unwrap_or_default();
+        Caller { door: self.door, from }
+    }
 }
 
 async fn answer(
@@ -456,22 +472,37 @@ fn namespace(
     headers: &HeaderMap,
     right: Right,
 ) -> Result<NamespaceId, Missing> {
-    let Some(DatabaseName { database, policy }) = named_database(query, headers) else {
+    let named = named_database(query, headers);
+    namespace_of(shared, store, named.as_ref(), right)
+}
+
+/// The namespace of a name, or the default one where there is none.
+fn namespace_of(
+    shared: &Shared,
+    store: &Store,
+    named: Option<&DatabaseName>,
+    right: Right,
+) -> Result<NamespaceId, Missing> {
+    let Some(DatabaseName { database, policy }) = named else {
         return store.default_namespace();
     };
     let policy = policy.as_deref();
     match right {
         Right::Write => {
             let creates = shared.config.influx_auto_create_database;
-            store.find_or_create(&database, policy, creates)
+            store.find_or_create(database, policy, creates)
         }
-        _ => store.databases().find(&database, policy),
+        _ => store.databases().find(database, policy),
     }
 }
 
 /// The database that a request means: the one it names, or the default one.
 fn database(shared: &Shared, query: &str, headers: &HeaderMap) -> String {
-    let named = named_database(query, headers);
+    or_usual(shared, named_database(query, headers))
+}
+
+/// The database of a name, or the default one where there is none.
+fn or_usual(shared: &Shared, named: Option<DatabaseName>) -> String {
     named.map_or_else(|| shared.config.listen_database.database.clone(), |name| name.database)
 }
 

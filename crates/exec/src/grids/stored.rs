@@ -11,7 +11,7 @@ use crate::limits::{CHUNK_SAMPLES, Charge, Meter};
 use crate::source::{Source, Spares};
 use crate::stream::Stream;
 use crate::{Error, Query};
-use foliot_engine::{Identity, Run, RunValues};
+use foliot_engine::{Run, RunValues};
 use foliot_model::{Histogram, Label, Labels, Samples, TimeRange, Value};
 use foliot_plan::grid::{Instants, MEASUREMENT, Shift, Step, Steps, Stored, name};
 use std::sync::Arc;
@@ -213,12 +213,17 @@ fn named(
     let sids = source.select(&stored.selector, range, walk.meter)?;
     charge.add(sids.len() * size_of::<u32>())?;
     let mut series = Vec::new();
+    let mut last = Label { name: MEASUREMENT.into(), value: "".into() };
     for sids in sids.chunks(CHUNK_SAMPLES) {
         let before = series.len();
         source.identities(sids, walk.meter, &mut |sid, identity| {
             let name = name(&identity.measurement, &identity.field);
             if stored.measurements.iter().all(|matcher| matcher.matches(Some(&name))) {
-                series.push((labels_of(&identity, name), sid));
+                // Most have the name of the one before.
+                if last.value != name {
+                    last.value = name;
+                }
+                series.push((identity.labels.with(last.clone()), sid));
             }
         })?;
         let new = series.iter().skip(before);
@@ -272,11 +277,6 @@ pub(crate) fn labelled(
     all.sort_unstable();
     all.dedup();
     Ok(all)
-}
-
-fn labels_of(identity: &Identity, name: Arc<str>) -> Labels {
-    let name = Label { name: MEASUREMENT.into(), value: name };
-    Labels::new(identity.labels.iter().cloned().chain([name]).collect())
 }
 
 /// Calls `each` with the last sample of each series before each instant.

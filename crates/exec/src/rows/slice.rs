@@ -458,10 +458,12 @@ pub(super) struct Newest<'q> {
 impl<'q> Newest<'q> {
     /// Nothing if more than the newest row of each source is wanted.
     pub(super) fn new(scan: &'q Scan, source: Source<'q>) -> Option<Self> {
+        if scan.rows_max != Some(1) || !scan.layout.descending {
+            return None;
+        }
         let fields = fields(scan);
-        let is_one = scan.rows_max == Some(1) && scan.layout.descending;
         let are_driving = driving(scan) == fields.len();
-        (is_one && are_driving).then(|| {
+        are_driving.then(|| {
             let places = places_of(&fields, &scan.carried);
             Self { scan, fields, places, lasts: source.lasts(), found: Vec::new() }
         })

@@ -1,8 +1,8 @@
 //! Answers in JSON, plain, pretty, or in chunks.
 
-use super::text::{push_integer, push_json, push_json_float, push_time, push_unsigned};
+use super::text::{Times, push_json, push_json_float};
 use super::{CHUNK_ROWS, Format, Style};
-use foliot_model::{Column, Item, Table, TableHead};
+use foliot_model::{Column, Item, Table, TableHead, push_integer, push_whole};
 use jiff::tz::TimeZone;
 use std::sync::Arc;
 
@@ -10,6 +10,7 @@ use std::sync::Arc;
 pub(super) struct Json {
     style: Style,
     zone: Option<TimeZone>,
+    times: Times,
     id: usize,
     /// Lists and objects that are open, for the blanks of pretty answers.
     depth: usize,
@@ -29,6 +30,7 @@ impl Json {
         Self {
             style,
             zone: None,
+            times: Times::default(),
             id: 0,
             depth: 0,
             has_items: false,
@@ -55,9 +57,14 @@ impl Json {
         if !is_same {
             self.open_table(&table.head, out);
         }
-        for row in 0..table.row_count() {
-            self.make_room(&table.head, out);
-            self.row(&table.columns, row, out);
+        match self.style.format == Format::Json && self.style.chunk_rows.is_none() {
+            true => self.compact_rows(table, out),
+            false => {
+                for row in 0..table.row_count() {
+                    self.make_room(&table.head, out);
+                    self.row(&table.columns, row, out);
+                }
+            }
         }
         self.is_complete = table.is_last;
     }
@@ -183,13 +190,41 @@ impl Json {
         self.close(b']', out);
     }
 
+    /// Rows without blanks and chunks, of which answers mostly consist.
+    fn compact_rows(&mut self, table: &Table, out: &mut Vec<u8>) {
+        let (count, mut is_first) = (table.row_count(), false);
+        if let Some((_, rows)) = self.open.as_mut().filter(|_| count > 0) {
+            is_first = *rows == 0;
+            *rows += count;
+        }
+        if is_first {
+            self.key("values", out);
+            self.open(b'[', out);
+        }
+        for row in 0..count {
+            if self.has_items {
+                out.push(b',');
+            }
+            self.has_items = true;
+            self.compact_row(&table.columns, row, out);
+        }
+    }
+
     /// A row without blanks, of which answers mostly consist.
-    fn compact_row(&self, columns: &[Column], row: usize, out: &mut Vec<u8>) {
+    fn compact_row(&mut self, columns: &[Column], row: usize, out: &mut Vec<u8>) {
         let mut before = b'[';
         for (index, column) in columns.iter().enumerate() {
             out.push(before);
             before = b',';
-            self.value(index, &column.get(row), out);
+            match column {
+                // Most are such, and need not become items first.
+                Column::Times(times_ns) => self.time(index, times_ns.get(row).copied(), out),
+                Column::Integers(values) => match values.get(row) {
+                    Some(value) => push_integer(*value, out),
+                    None => out.extend_from_slice(b"null"),
+                },
+                column => self.value(index, &column.get(row), out),
+            }
         }
         if columns.is_empty() {
             out.push(before);
@@ -197,23 +232,28 @@ impl Json {
         out.push(b']');
     }
 
-    fn value(&self, index: usize, item: &Item, out: &mut Vec<u8>) {
+    fn value(&mut self, index: usize, item: &Item, out: &mut Vec<u8>) {
         match item {
             Item::Null => out.extend_from_slice(b"null"),
             Item::Float(value) => push_json_float(*value, out),
             Item::Integer(value) => push_integer(*value, out),
-            Item::Unsigned(value) => push_unsigned(*value, out),
+            Item::Unsigned(value) => push_whole(*value, out),
             Item::Boolean(true) => out.extend_from_slice(b"true"),
             Item::Boolean(false) => out.extend_from_slice(b"false"),
             Item::String(text) => push_json(text, out),
-            Item::Time(time_ns) => match self.style.epoch.filter(|_| index == 0) {
-                Some(unit) => push_integer(time_ns / unit.0, out),
-                None => {
-                    out.push(b'"');
-                    push_time(*time_ns, self.zone.as_ref(), out);
-                    out.push(b'"');
-                }
-            },
+            Item::Time(time_ns) => self.time(index, Some(*time_ns), out),
+        }
+    }
+
+    fn time(&mut self, index: usize, time_ns: Option<i64>, out: &mut Vec<u8>) {
+        match (time_ns, self.style.epoch.filter(|_| index == 0)) {
+            (None, _) => out.extend_from_slice(b"null"),
+            (Some(time_ns), Some(unit)) => push_integer(time_ns / unit.0, out),
+            (Some(time_ns), None) => {
+                out.push(b'"');
+                self.times.push(time_ns, self.zone.as_ref(), out);
+                out.push(b'"');
+            }
         }
     }
 
@@ -228,7 +268,7 @@ impl Json {
         self.item(out);
         self.open(b'{', out);
         self.key("statement_id", out);
-        push_unsigned(self.id as u64, out);
+        push_whole(self.id as u64, out);
     }
 
     fn close_statement(&mut self, out: &mut Vec<u8>) {

@@ -2,8 +2,8 @@
 //! time, the labels of its group and its columns.
 
 use super::csv::push_field;
-use super::text::{push_integer, push_json, push_time, push_unsigned};
-use foliot_model::{Item, Table, TableHead};
+use super::text::{Times, push_json};
+use foliot_model::{Item, Table, TableHead, push_integer, push_whole};
 use std::io::Write as _;
 use std::sync::Arc;
 
@@ -266,7 +266,7 @@ fn push_plain(cell: &Item, out: &mut Vec<u8>) {
         Item::Null | Item::String(_) => {}
         Item::Float(value) => drop(write!(out, "{value:?}")),
         Item::Integer(value) => push_integer(*value, out),
-        Item::Unsigned(value) => push_unsigned(*value, out),
+        Item::Unsigned(value) => push_whole(*value, out),
         Item::Boolean(value) => drop(write!(out, "{value}")),
         Item::Time(time_ns) => push_instant(*time_ns, out),
     }
@@ -275,7 +275,7 @@ fn push_plain(cell: &Item, out: &mut Vec<u8>) {
 /// A time in UTC without saying so, with milli-, micro- or nanoseconds if it has such.
 fn push_instant(time_ns: i64, out: &mut Vec<u8>) {
     let before = out.len();
-    push_time(time_ns, None, out);
+    Times::default().push(time_ns, None, out);
     // The Z.
     out.pop();
     let written = out.get(before..).unwrap_or_default();

@@ -1,5 +1,6 @@
 //! Numbers, times and strings as InfluxDB (that is, Go's library) spells them.
 
+use foliot_model::push_whole;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use std::fmt::{self, Write as _};
@@ -56,17 +57,6 @@ pub(super) fn push_json(text: &str, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends a whole number. Answers are mostly such, and the machinery of formats costs more than
-/// the digits.
-pub(super) fn push_integer(value: i64, out: &mut Vec<u8>) {
-    out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
-}
-
-/// The same for one without a sign.
-pub(super) fn push_unsigned(value: u64, out: &mut Vec<u8>) {
-    out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
-}
-
 /// Appends a whole number with at least so many digits, at most twenty.
 fn push_padded(mut value: u64, digits_min: usize, out: &mut Vec<u8>) {
     let mut digits = [b'0'; 20];
@@ -96,7 +86,7 @@ pub(super) fn push_json_float(value: f64, out: &mut Vec<u8>) {
         if value.is_sign_negative() {
             out.push(b'-');
         }
-        push_unsigned(size as u64, out);
+        push_whole(size as u64, out);
     } else if PLAIN_SIZES.contains(&size) {
         out.extend_from_slice(zmij::Buffer::new().format_finite(value).as_bytes());
     } else if size != 0.0 && size < 1e-6 {
@@ -108,44 +98,69 @@ pub(super) fn push_json_float(value: f64, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends a time as RFC 3339 with as many digits of the second as are needed.
-pub(super) fn push_time(time_ns: i64, zone: Option<&TimeZone>, out: &mut Vec<u8>) {
-    const SECOND: i64 = 1_000_000_000;
-    let offset_s = zone.map_or(0, |zone| {
-        let instant = Timestamp::from_nanosecond(i128::from(time_ns)).unwrap_or_default();
-        i64::from(zone.to_offset(instant).seconds())
-    });
-    let seconds = time_ns.div_euclid(SECOND) + offset_s;
-    let nanos = time_ns.rem_euclid(SECOND);
-    // From the calendar's first day on nothing is negative, and narrow numbers are divided sooner.
-    let seconds = (seconds + CALENDAR_S).unsigned_abs();
-    let (days, second) = ((seconds / 86_400) as u32, (seconds % 86_400) as u32);
+/// Writes times as RFC 3339 has them, of which successive ones mostly lie in one minute.
+#[derive(Debug, Default)]
+pub(super) struct Times {
+    /// The minute of the last one, from the calendar's first day on.
+    minute: u64,
+    /// What a time of it is without a fraction, in UTC.
+    text: [u8; 20],
+}
+
+impl Times {
+    /// Appends a time with as many digits of the second as are needed.
+    pub(super) fn push(&mut self, time_ns: i64, zone: Option<&TimeZone>, out: &mut Vec<u8>) {
+        const SECOND: i64 = 1_000_000_000;
+        let offset_s = zone.map_or(0, |zone| {
+            let instant = Timestamp::from_nanosecond(i128::from(time_ns)).unwrap_or_default();
+            i64::from(zone.to_offset(instant).seconds())
+        });
+        let seconds = time_ns.div_euclid(SECOND) + offset_s;
+        let nanos = time_ns.rem_euclid(SECOND);
+        // From the calendar's first day on nothing is negative.
+        let seconds = (seconds + CALENDAR_S).unsigned_abs();
+        let (minute, second) = (seconds / 60, (seconds % 60) as u32);
+        if minute != self.minute {
+            (self.minute, self.text) = (minute, in_minute(minute));
+        }
+        let [.., tens, ones, _] = &mut self.text;
+        [*tens, *ones] = two(second);
+        // Without a fraction and in UTC it ends with the Z that stands there.
+        out.extend_from_slice(&self.text);
+        if nanos == 0 && offset_s == 0 {
+            return;
+        }
+        out.pop();
+        if nanos != 0 {
+            out.push(b'.');
+            push_padded(nanos.unsigned_abs(), 9, out);
+            let zeros = out.iter().rev().take_while(|digit| **digit == b'0').count();
+            out.truncate(out.len() - zeros);
+        }
+        match offset_s {
+            0 => out.push(b'Z'),
+            _ => {
+                let sign = if offset_s < 0 { b'-' } else { b'+' };
+                let minutes = (offset_s.unsigned_abs() / 60) as u32;
+                out.push(sign);
+                out.extend_from_slice(&two(minutes / 60));
+                out.push(b':');
+                out.extend_from_slice(&two(minutes % 60));
+            }
+        }
+    }
+}
+
+/// The first second of a minute of [`civil`]'s calendar.
+fn in_minute(minute: u64) -> [u8; 20] {
+    let (days, minute) = ((minute / 1440) as u32, (minute % 1440) as u32);
     let (year, month, day) = civil(days);
-    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
     // The formatting machinery would take more steps than all else that an answer needs, and so
     // would a push for each letter.
     let ([a, b], [c, d], [e, f], [g, h]) = (two(year / 100), two(year % 100), two(month), two(day));
-    let ([i, j], [k, l], [m, n]) = (two(hour), two(minute), two(second));
-    out.extend_from_slice(&[
-        a, b, c, d, b'-', e, f, b'-', g, h, b'T', i, j, b':', k, l, b':', m, n,
-    ]);
-    if nanos != 0 {
-        out.push(b'.');
-        push_padded(nanos.unsigned_abs(), 9, out);
-        let zeros = out.iter().rev().take_while(|digit| **digit == b'0').count();
-        out.truncate(out.len() - zeros);
-    }
-    match offset_s {
-        0 => out.push(b'Z'),
-        _ => {
-            let sign = if offset_s < 0 { b'-' } else { b'+' };
-            let minutes = (offset_s.unsigned_abs() / 60) as u32;
-            out.push(sign);
-            out.extend_from_slice(&two(minutes / 60));
-            out.push(b':');
-            out.extend_from_slice(&two(minutes % 60));
-        }
-    }
+    let ([i, j], [k, l]) = (two(minute / 60), two(minute % 60));
+    let second = b'0';
+    [a, b, c, d, b'-', e, f, b'-', g, h, b'T', i, j, b':', k, l, b':', second, second, b'Z']
 }
 
 /// A number of two digits: all parts of a time have no more, for its years lie between 1677
@@ -232,23 +247,11 @@ mod tests {
     }
 
     #[test]
-    fn whole_numbers_are_spelt_as_the_library_spells_them() {
-        for shift in 0..64 {
-            for value in [i64::MIN >> shift, i64::MAX >> shift, (i64::MAX >> shift) / 10 * 10] {
-                let mut out = Vec::new();
-                push_integer(value, &mut out);
-                push_unsigned(value as u64, &mut out);
-                assert_eq!(String::from_utf8(out).unwrap(), format!("{value}{}", value as u64));
-            }
-        }
-    }
-
-    #[test]
     fn times_are_rfc_3339() {
         let text = |time_ns, zone: Option<&str>| {
             let zone = zone.map(|name| TimeZone::get(name).unwrap());
             let mut out = Vec::new();
-            push_time(time_ns, zone.as_ref(), &mut out);
+            Times::default().push(time_ns, zone.as_ref(), &mut out);
             String::from_utf8(out).unwrap()
         };
         assert_eq!(text(0, None), "1970-01-01T00:00:00Z");
@@ -260,6 +263,22 @@ mod tests {
         let berlin = Some("Europe/Berlin");
         assert_eq!(text(1_700_000_000_000_000_000, berlin), "2023-11-14T23:13:20+01:00");
         assert_eq!(text(0, Some("America/New_York")), "1969-12-31T19:00:00-05:00");
+    }
+
+    #[test]
+    fn times_follow_each_other_as_they_stand_alone() {
+        const SECOND: i64 = 1_000_000_000;
+        let zones = [None, Some(TimeZone::get("Asia/Kolkata").unwrap())];
+        let (mut times, mut time_ns) = (Times::default(), -3 * SECOND);
+        for step in 0..2_000 {
+            time_ns += [SECOND, 0, 7, 59 * SECOND, 86_400 * SECOND, -61 * SECOND][step % 6];
+            for zone in zones.iter().map(Option::as_ref) {
+                let (mut out, mut alone) = (Vec::new(), Vec::new());
+                times.push(time_ns, zone, &mut out);
+                Times::default().push(time_ns, zone, &mut alone);
+                assert_eq!(String::from_utf8(out), String::from_utf8(alone));
+            }
+        }
     }
 
     #[test]

@@ -5,28 +5,6 @@ use super::parse_duration;
 use super::parser::{Parser, Result};
 use super::scan::Kind;
 
-/// The binary operators.
-const OPERATORS: [Op; 18] = [
-    Op::Add,
-    Op::Subtract,
-    Op::Multiply,
-    Op::Divide,
-    Op::Modulo,
-    Op::BitAnd,
-    Op::BitOr,
-    Op::BitXor,
-    Op::And,
-    Op::Or,
-    Op::Equal,
-    Op::NotEqual,
-    Op::Matches,
-    Op::NotMatches,
-    Op::Less,
-    Op::LessOrEqual,
-    Op::Greater,
-    Op::GreaterOrEqual,
-];
-
 impl Parser<'_> {
     /// An expression.
     pub(super) fn expression(&mut self) -> Result<Expr> {
@@ -103,8 +81,7 @@ impl Parser<'_> {
     fn operator(&mut self, precedence: u8) -> Option<Op> {
         self.take_as(|token| {
             let Kind::Word(word) = token.kind else { return None };
-            let mut operators = OPERATORS.into_iter();
-            operators.find(|op| op.precedence() >= precedence && op.text() == word)
+            Op::of(word).filter(|op| op.precedence() >= precedence)
         })
     }
 
@@ -234,7 +211,11 @@ impl Parser<'_> {
 
     /// A field or tag, with its cast.
     fn variable(&mut self) -> Result<Expr> {
-        let name = self.segments()?.join(".");
+        let mut segments = self.segments()?;
+        let name = match segments.len() {
+            1 => segments.pop().unwrap_or_default(),
+            _ => segments.join("."),
+        };
         let before = self.scanner;
         if !self.scan_raw().is("::") {
             self.scanner = before;
@@ -293,6 +274,10 @@ impl Parser<'_> {
     pub(super) fn regex(&mut self) -> Result<Option<String>> {
         if let Some(token) = self.take_if(|token| token.kind == Kind::Regex) {
             return Ok(Some(token.text.into_owned()));
+        }
+        // What begins a token of another kind begins none.
+        if !matches!(self.peek().kind, Kind::Word("/") | Kind::Illegal | Kind::End) {
+            return Ok(None);
         }
         let mut before = self.scanner;
         while self.scan_raw().kind == Kind::Blank {

@@ -86,31 +86,24 @@ struct Ahead<'a> {
 impl<'a> Parser<'a> {
     /// The next token, blanks included. A `$name` that has a value becomes that value.
     pub(super) fn scan_raw(&mut self) -> Token<'a> {
-        let token = self.scanner.next();
-        let value = match token.kind {
-            Kind::Bound => self.parameters.get(&*token.text),
-            _ => None,
-        };
-        match value {
-            Some(value) => bind(value, token.at),
-            None => token,
-        }
+        scan_raw(&mut self.scanner, self.parameters)
     }
 
     /// The next token that is not blank, where it lies. It is read once, however often it is looked
     /// at.
     fn ahead(&mut self) -> &Ahead<'a> {
-        let before = self.scanner;
-        let known = self.ahead.take().filter(|ahead| ahead.before.stands_with(&before));
-        let ahead = known.unwrap_or_else(|| {
-            let mut token = self.scan_raw();
+        let Self { scanner, parameters, ahead, .. } = self;
+        if ahead.as_ref().is_some_and(|ahead| !ahead.before.stands_with(scanner)) {
+            *ahead = None;
+        }
+        ahead.get_or_insert_with(|| {
+            let (before, mut after) = (*scanner, *scanner);
+            let mut token = scan_raw(&mut after, parameters);
             while token.kind == Kind::Blank {
-                token = self.scan_raw();
+                token = scan_raw(&mut after, parameters);
             }
-            let after = std::mem::replace(&mut self.scanner, before);
             Ahead { before, token, after }
-        });
-        self.ahead.insert(ahead)
+        })
     }
 
     /// The next token that is not blank.
@@ -310,6 +303,19 @@ impl<'a> Parser<'a> {
     /// An error about no place in particular.
     pub(super) fn error(message: impl Into<String>) -> ParseError {
         ParseError { message: message.into(), position: None }
+    }
+}
+
+/// The next token; see [`Parser::scan_raw`].
+fn scan_raw<'a>(scanner: &mut Scanner<'a>, parameters: &Parameters) -> Token<'a> {
+    let token = scanner.next();
+    let value = match token.kind {
+        Kind::Bound => parameters.get(&*token.text),
+        _ => None,
+    };
+    match value {
+        Some(value) => bind(value, token.at),
+        None => token,
     }
 }
 

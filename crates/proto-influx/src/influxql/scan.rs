@@ -127,19 +127,67 @@ pub(super) const RESERVED: [&str; 80] = [
     "WRITE",
 ];
 
-/// Operators and marks, longer ones before their beginnings.
-const MARKS: [&str; 23] = [
-    "=~", "!=", "!~", ">=", "<=", "<>", "::", "+", "-", "*", "/", "%", "&", "|", "^", "=", ">",
-    "<", "(", ")", ",", ";", ":",
-];
+/// Where the words that begin with each letter begin among the reserved ones, and where they end.
+#[allow(clippy::indexing_slicing, reason = "words are capitals, of which there are 26")]
+const BEGINNINGS: [u8; 27] = {
+    let mut beginnings = [0; 27];
+    let mut at = 0;
+    while at < RESERVED.len() {
+        let mut behind = (RESERVED[at].as_bytes()[0] - b'A') as usize + 1;
+        at += 1;
+        while behind < beginnings.len() {
+            beginnings[behind] = at as u8;
+            behind += 1;
+        }
+    }
+    beginnings
+};
 
 /// The reserved word that `text` is, in any mixture of cases.
 pub(super) fn reserved(text: &str) -> Option<&'static str> {
-    let first = text.bytes().next()?.to_ascii_uppercase();
-    let from = RESERVED.partition_point(|word| word.bytes().next() < Some(first));
-    let words = RESERVED.get(from..).unwrap_or_default().iter();
-    let mut words = words.take_while(|word| word.bytes().next() == Some(first));
+    let first = text.bytes().next()?.to_ascii_uppercase().checked_sub(b'A')?;
+    let (from, to) = (BEGINNINGS.get(usize::from(first))?, BEGINNINGS.get(usize::from(first) + 1)?);
+    let mut words = RESERVED.get(usize::from(*from)..usize::from(*to))?.iter();
     words.find(|word| word.eq_ignore_ascii_case(text)).copied()
+}
+
+/// The operator or mark that a text begins with, the longest of them, and how long it is there.
+fn mark_of(text: &str) -> Option<(&'static str, usize)> {
+    let mut bytes = text.bytes();
+    let (first, second) = (bytes.next()?, bytes.next());
+    let two = match (first, second) {
+        (b'=', Some(b'~')) => "=~",
+        (b'!', Some(b'=')) | (b'<', Some(b'>')) => "!=",
+        (b'!', Some(b'~')) => "!~",
+        (b'>', Some(b'=')) => ">=",
+        (b'<', Some(b'=')) => "<=",
+        (b':', Some(b':')) => "::",
+        _ => "",
+    };
+    if !two.is_empty() {
+        return Some((two, 2));
+    }
+    let one = match first {
+        b'+' => "+",
+        b'-' => "-",
+        b'*' => "*",
+        b'/' => "/",
+        b'%' => "%",
+        b'&' => "&",
+        b'|' => "|",
+        b'^' => "^",
+        b'=' => "=",
+        b'>' => ">",
+        b'<' => "<",
+        b'(' => "(",
+        b')' => ")",
+        b',' => ",",
+        b';' => ";",
+        b':' => ":",
+        b'.' => ".",
+        _ => return None,
+    };
+    Some((one, 1))
 }
 
 /// Whether `c` may stand in a name without quotes.
@@ -188,13 +236,17 @@ impl<'a> Scanner<'a> {
         taken
     }
 
-    /// Takes the characters of a name, which are of one byte each.
-    fn take_name(&mut self) -> &'a str {
+    /// Takes the bytes that are `wanted`. Where it ends a character has to end.
+    fn take_bytes(&mut self, wanted: impl Fn(u8) -> bool) -> &'a str {
         let rest = self.rest();
-        let is_of_name = |byte: &&u8| byte.is_ascii_alphanumeric() || **byte == b'_';
-        let length = rest.as_bytes().iter().take_while(is_of_name).count();
+        let length = rest.bytes().position(|byte| !wanted(byte)).unwrap_or(rest.len());
         self.at += length;
         rest.get(..length).unwrap_or_default()
+    }
+
+    /// Takes the characters of a name, which are of one byte each.
+    fn take_name(&mut self) -> &'a str {
+        self.take_bytes(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
     }
 
     /// The next token, blanks included.
@@ -222,7 +274,7 @@ impl<'a> Scanner<'a> {
         };
         match first {
             ' ' | '\t' | '\n' | '\r' => {
-                self.take_while(|c| matches!(c, ' ' | '\t' | '\n' | '\r'));
+                self.take_bytes(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r'));
                 self.peek_char();
                 token(Kind::Blank, " ")
             }
@@ -241,13 +293,13 @@ impl<'a> Scanner<'a> {
             {
                 self.number(at)
             }
-            '"' => self.quoted('"', Kind::Ident, at),
+            '"' => self.quoted(b'"', Kind::Ident, at),
             // InfluxDB places a string at the character before it.
-            '\'' => self.quoted('\'', Kind::String, at.saturating_sub(1)),
+            '\'' => self.quoted(b'\'', Kind::String, at.saturating_sub(1)),
             '$' => {
                 self.at += 1;
                 let name = match self.rest().starts_with('"') {
-                    true => self.quoted('"', Kind::Bound, at).text,
+                    true => self.quoted(b'"', Kind::Bound, at).text,
                     false => Cow::Borrowed(self.take_name()),
                 };
                 Token { kind: Kind::Bound, text: name, at }
@@ -272,13 +324,10 @@ impl<'a> Scanner<'a> {
             self.at += end + 4;
             return token(Kind::Blank, " ");
         }
-        // Most marks begin with another letter, and one is looked at sooner than a text is.
-        let begins = |mark: &&&str| mark.as_bytes().first() == rest.as_bytes().first();
-        let mut marks = MARKS.iter().chain(&["."]).filter(begins);
-        match marks.find(|mark| rest.starts_with(**mark)) {
-            Some(&mark) => {
-                self.at += mark.len();
-                token(Kind::Word(if mark == "<>" { "!=" } else { mark }), "")
+        match mark_of(rest) {
+            Some((mark, length)) => {
+                self.at += length;
+                token(Kind::Word(mark), "")
             }
             None => {
                 self.at += first.len_utf8();
@@ -291,12 +340,12 @@ impl<'a> Scanner<'a> {
     fn number(&mut self, at: usize) -> Token<'a> {
         let is_digit = |c: char| c.is_ascii_digit();
         let is_unit = |c: char| c.is_ascii_alphabetic() || c == 'µ';
-        self.take_while(is_digit);
+        self.take_bytes(|byte| byte.is_ascii_digit());
         let kind = if self.rest().starts_with('.') {
             let fraction = self.rest().get(1..).unwrap_or_default();
             self.at += 1;
             if fraction.starts_with(is_digit) {
-                self.take_while(is_digit);
+                self.take_bytes(|byte| byte.is_ascii_digit());
             }
             Kind::Number
         } else if self.rest().starts_with(is_unit) {
@@ -310,15 +359,15 @@ impl<'a> Scanner<'a> {
     }
 
     /// Text between two `quote`s, in which a backslash stands before quotes, itself and `n`.
-    fn quoted(&mut self, quote: char, kind: Kind, at: usize) -> Token<'a> {
+    fn quoted(&mut self, quote: u8, kind: Kind, at: usize) -> Token<'a> {
         let start = self.at + 1;
         self.at = start;
         let mut plain = String::new();
         loop {
-            let run = self.take_while(|c| c != quote && c != '\\' && c != '\n');
+            let run = self.take_bytes(|byte| !matches!(byte, b'\\' | b'\n') && byte != quote);
             let mut rest = self.rest().chars();
             match (rest.next(), rest.next()) {
-                (Some(c), _) if c == quote => {
+                (Some(c), _) if c == char::from(quote) => {
                     self.at += 1;
                     let text = match plain.is_empty() {
                         true => Cow::Borrowed(run),

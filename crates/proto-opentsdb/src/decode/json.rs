@@ -7,7 +7,7 @@ use super::scanner::{Malformed, Scalar, Scanner, Text};
 use super::{FIELD_NUMBER, Options, point_shape};
 use crate::http::HttpError;
 use crate::key::{check_tag, text_of};
-use crate::number::{NumberError, parse_value, time_ns};
+use crate::number::{NumberError, leading_digits, parse_value, time_ns};
 use foliot_model::{Batch, Cell, Kind, Reject, Span};
 use std::borrow::Cow;
 use std::ops::Range;
@@ -257,17 +257,13 @@ impl PointPart {
     fn scan(scanner: &mut Scanner<'_>) -> Result<Self, Malformed> {
         scanner.peek();
         // The usual spelling is compared as a whole, without looking for the name's end.
-        if scanner.pass_all(b"\"metric\":") {
-            Ok(Self::Metric)
-        } else if scanner.pass_all(b"\"timestamp\":") {
-            Ok(Self::Timestamp)
-        } else if scanner.pass_all(b"\"value\":") {
-            Ok(Self::Value)
-        } else if scanner.pass_all(b"\"tags\":") {
-            Ok(Self::Tags)
-        } else {
-            Self::scan_any(scanner)
-        }
+        Ok(match scanner.bytes.get(scanner.at + 1) {
+            Some(b'm') if scanner.pass_name(b"\"metric\":") => Self::Metric,
+            Some(b't') if scanner.pass_name(b"\"timestamp\":") => Self::Timestamp,
+            Some(b'v') if scanner.pass_name(b"\"value\":") => Self::Value,
+            Some(b't') if scanner.pass_name(b"\"tags\":") => Self::Tags,
+            _ => return Self::scan_any(scanner),
+        })
     }
 
     fn scan_any(scanner: &mut Scanner<'_>) -> Result<Self, Malformed> {
@@ -317,6 +313,12 @@ pub(crate) fn scalar_text<'a>(scanner: &Scanner<'a>, scalar: Scalar) -> Option<C
 /// The timestamp of a point, fractions cut off; nothing when it is no number.
 pub(crate) fn read_timestamp(scanner: &Scanner<'_>, scalar: Scalar) -> Option<i64> {
     let text = scalar_text(scanner, scalar)?;
+    // Most are whole numbers.
+    if let (number, length @ 1..=18) = leading_digits(&text)
+        && length == text.len()
+    {
+        return Some(number as i64);
+    }
     let cell = parse_value(&text).ok()?;
     Some(if cell.kind == Kind::Integer { cell.bits as i64 } else { cell.to_f64() as i64 })
 }

@@ -6,7 +6,9 @@
 
 use super::{FIELD_NUMBER, Options, point_shape};
 use crate::key::{split_tag, tags, text_of};
-use crate::number::{NumberError, parse_integer, parse_value, parse_value_short, time_ns};
+use crate::number::{
+    NumberError, leading_digits, parse_integer, parse_value, parse_value_short, time_ns,
+};
 use foliot_model::{Batch, Cell, Reject, Span};
 use memchr::memchr;
 use std::borrow::Cow;
@@ -129,20 +131,6 @@ fn read_common(words: &[u8]) -> Option<Point> {
     Some(Point { metric_end, time_ns, cell, tags: [tags_start, words.len()] })
 }
 
-/// The number that the leading digits make, and how many there are (meaningless beyond 19).
-#[inline]
-fn leading_digits(bytes: &[u8]) -> (u64, usize) {
-    let mut number = 0_u64;
-    for (index, &byte) in bytes.iter().enumerate() {
-        let digit = byte.wrapping_sub(b'0');
-        if digit > 9 {
-            return (number, index);
-        }
-        number = number.wrapping_mul(10).wrapping_add(u64::from(digit));
-    }
-    (number, bytes.len())
-}
-
 /// Reads any line, checking in OpenTSDB's order: number of words, metric, timestamp, tags, value.
 #[cold]
 fn read_any(words: &[u8]) -> Result<Point, Refused> {
@@ -207,8 +195,9 @@ fn read_value(metric: &[u8], timestamp: i64, text: &[u8]) -> Result<Cell, Refuse
 }
 
 fn check_tag_count(section: &[u8], limit: usize) -> Result<(), Refused> {
-    // There are no more tags than blanks and one, which are found faster.
-    if memchr::memchr_iter(b' ', section).count() < limit {
+    // A tag has a blank and three more bytes at least, and there are no more tags than blanks and
+    // one: most lines are short enough for any limit.
+    if section.len() / 4 < limit || memchr::memchr_iter(b' ', section).count() < limit {
         return Ok(());
     }
     let count = tags(section).count();
@@ -292,6 +281,14 @@ mod tests {
         let (_, rejects) = decode(b"put m 1 1 a=1 b=2 c=3", &options);
         let expected = "Too many tags: 3 maximum allowed: 2, tags: {a=1, b=2, c=3}";
         assert_eq!(rejects[0].reason, expected);
+        // As many as fit into so many bytes, and one more.
+        for limit in 1..9 {
+            let options = Options { tags_max: Some(limit), ..Options::default() };
+            let tags = |count: u8| (0..count).map(|at| format!(" {}=1", char::from(b'a' + at)));
+            let line = |count: usize| format!("put m 1 1{}", tags(count as u8).collect::<String>());
+            assert_eq!(decode(line(limit).as_bytes(), &options).0.len(), 1);
+            assert_eq!(decode(line(limit + 1).as_bytes(), &options).1.len(), 1);
+        }
     }
 
     #[test]

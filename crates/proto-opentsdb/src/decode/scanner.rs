@@ -81,6 +81,15 @@ impl<'a> Scanner<'a> {
         is_next
     }
 
+    /// The same of bytes whose number is known where this is called, which are compared as words.
+    #[inline]
+    pub(crate) fn pass_name<const N: usize>(&mut self, name: &[u8; N]) -> bool {
+        let rest = self.bytes.get(self.at..).and_then(<[u8]>::first_chunk::<N>);
+        let is_next = rest == Some(name);
+        self.at += if is_next { N } else { 0 };
+        is_next
+    }
+
     /// The bytes of a range.
     #[inline]
     pub(crate) fn slice(&self, start: u32, end: u32) -> &'a [u8] {

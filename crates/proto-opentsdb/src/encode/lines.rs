@@ -3,7 +3,7 @@
 use super::{metric_name, write_value};
 use crate::http::HttpError;
 use crate::lang::Request;
-use foliot_model::{Frame, NANOS_PER_SECOND, Value};
+use foliot_model::{Frame, NANOS_PER_SECOND, Value, push_integer};
 
 /// Writes `metric <seconds> <value> k=v …` for each sample. NaN is left out.
 #[derive(Debug)]
@@ -26,7 +26,6 @@ impl<'a> LineEncoder<'a> {
         let metric = metric_name(&frame.head, question);
         let label = |label: &foliot_model::Label| format!(" {}={}", label.name, label.value);
         let tags: String = frame.head.labels.iter().map(label).collect();
-        let mut digits = itoa::Buffer::new();
         for (time_ns, value) in frame.samples.iter() {
             let is_number = value.as_f64().is_some_and(|number| !number.is_nan());
             if !is_number || matches!(value, Value::Histogram(_)) {
@@ -34,8 +33,7 @@ impl<'a> LineEncoder<'a> {
             }
             out.extend_from_slice(metric.as_bytes());
             out.push(b' ');
-            let seconds = time_ns.div_euclid(NANOS_PER_SECOND);
-            out.extend_from_slice(digits.format(seconds).as_bytes());
+            push_integer(time_ns.div_euclid(NANOS_PER_SECOND), out);
             out.push(b' ');
             write_value(value, false, out)?;
             out.extend_from_slice(tags.as_bytes());

@@ -90,12 +90,17 @@ pub(super) fn id_bytes(id: u32) -> Vec<u8> {
 
 /// Appends the text of a number.
 pub(crate) fn write_id(id: u32, text: &mut String) {
-    let digits = if id < LONG_FROM { 6 } else { 8 };
+    let digit = |at: u32| {
+        let digit = (id >> (4 * at) & 0xF) as u8;
+        if digit < 10 { b'0' + digit } else { b'A' - 10 + digit }
+    };
+    let digits = [7, 6, 5, 4, 3, 2, 1, 0].map(digit);
+    let (high, short) = digits.split_at(2);
     if id >= LONG_FROM {
         text.push_str("FF");
+        text.push_str(std::str::from_utf8(high).unwrap_or_default());
     }
-    let digit = |at: u32| char::from_digit(id >> (4 * at) & 0xF, 16).unwrap_or('0');
-    text.extend((0..digits).rev().map(|at| digit(at).to_ascii_uppercase()));
+    text.push_str(std::str::from_utf8(short).unwrap_or_default());
 }
 
 #[cfg(test)]

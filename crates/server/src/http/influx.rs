@@ -79,11 +79,12 @@ pub(super) fn options(call: &Call) -> Option<Reply> {
     is_taken.then(|| influx_headers(Reply::empty(StatusCode::OK)))
 }
 
+const VERSION: HeaderName = HeaderName::from_static("x-influxdb-version");
+const BUILD: HeaderName = HeaderName::from_static("x-influxdb-build");
+
 /// The headers by which clients know an InfluxDB and its version.
 fn influx_headers(reply: Reply) -> Reply {
-    reply
-        .header(HeaderName::from_static("x-influxdb-version"), INFLUX_VERSION)
-        .header(HeaderName::from_static("x-influxdb-build"), "OSS")
+    reply.fixed(VERSION, INFLUX_VERSION).fixed(BUILD, "OSS")
 }
 
 async fn write(shared: &Shared, api: WriteApi, call: Call) -> Reply {

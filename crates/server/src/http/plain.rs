@@ -99,8 +99,8 @@ pub(super) fn ping(shared: &Shared, call: &Call) -> Reply {
         false => Reply::empty(StatusCode::NO_CONTENT),
     };
     reply
-        .header(HeaderName::from_static("x-influxdb-version"), INFLUX_VERSION)
-        .header(HeaderName::from_static("x-influxdb-build"), "OSS")
+        .fixed(HeaderName::from_static("x-influxdb-version"), INFLUX_VERSION)
+        .fixed(HeaderName::from_static("x-influxdb-build"), "OSS")
         .header(HeaderName::from_static("x-foliot-version"), &shared.build.version)
 }
 

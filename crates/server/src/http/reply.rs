@@ -135,6 +135,12 @@ impl Reply {
         Self::new(status, PLAIN, text)
     }
 
+    /// Adds a header that always says the same.
+    pub(crate) fn fixed(mut self, name: HeaderName, value: &'static str) -> Self {
+        self.headers.push((name, HeaderValue::from_static(value)));
+        self
+    }
+
     pub(crate) fn header(mut self, name: HeaderName, value: &str) -> Self {
         if let Ok(value) = HeaderValue::from_str(value) {
             self.headers.push((name, value));
@@ -187,6 +193,8 @@ impl Reply {
     pub(crate) fn into_response(self, phase: Arc<Phase>) -> Response<ReplyBody> {
         let mut response = Response::new(ReplyBody { content: self.content, phase });
         *response.status_mut() = self.status;
+        // Three are for all answers.
+        response.headers_mut().reserve(self.headers.len() + 3);
         for (name, value) in self.headers {
             match name == header::VARY {
                 true => drop(response.headers_mut().append(name, value)),

@@ -14,7 +14,7 @@ use super::{Job, Out, Title, Work};
 use crate::metrics::Counter;
 use crate::shared::Shared;
 use foliot_access::Principal;
-use foliot_engine::without_files;
+use foliot_engine::{Snapshot, without_files};
 use foliot_exec::{Cancel, Limits, Meter};
 use foliot_model::Pattern;
 use hyper::StatusCode;
@@ -54,10 +54,11 @@ fn short_limits(any_query: &Limits) -> Limits {
 /// The whole answer to a small query; nothing if it is none.
 pub(super) fn answer(shared: &Shared, job: &mut Job) -> Option<Whole> {
     let store = shared.store().filter(|_| job.only_reads)?;
-    if store.snapshot(&job.who).series() > STORE_SERIES_MAX || shared.lanes.is_dear(job.shape) {
+    let snapshot = store.snapshot(&job.who);
+    if snapshot.series() > STORE_SERIES_MAX || shared.lanes.is_dear(job.shape) {
         return None;
     }
-    let done = without_files(|| within(shared, job, limits(shared)))?.ok()?;
+    let done = without_files(|| within(shared, job, &snapshot, limits(shared)))?.ok()?;
     Some(done.count(shared, job, &shared.metrics.queries_brief))
 }
 
@@ -77,7 +78,9 @@ pub(super) async fn answer_short(shared: &Arc<Shared>, job: Job) -> Result<Whole
 }
 
 fn run_short(shared: &Shared, mut job: Job, place: (Place, Place)) -> Result<Whole, Option<Job>> {
-    let done = within(shared, &mut job, short_limits(&shared.query_limits));
+    let Some(store) = shared.store() else { return Err(Some(job)) };
+    let snapshot = store.snapshot(&job.who);
+    let done = within(shared, &mut job, &snapshot, short_limits(&shared.query_limits));
     drop(place);
     match done {
         Ok(done) => Ok(done.count(shared, &mut job, &shared.metrics.queries_short)),
@@ -143,15 +146,19 @@ enum GivenUp {
 }
 
 /// The whole answer, if that takes no more than `limits`.
-fn within(shared: &Shared, job: &mut Job, limits: Limits) -> Result<Done, GivenUp> {
-    let snapshot = shared.store().ok_or(GivenUp::Failed)?.snapshot(&job.who);
+fn within(
+    shared: &Shared,
+    job: &mut Job,
+    snapshot: &Snapshot,
+    limits: Limits,
+) -> Result<Done, GivenUp> {
     let began = Instant::now();
     let deadline = began + limits.seconds;
     let cancel = Cancel::default();
     let out = Out::within(&shared.config, None, None, cancel.clone(), deadline);
     let (who, meter, status) = (job.who.clone(), Meter::new(limits, cancel), StatusCode::OK);
     let (entry, titles) = (None, Vec::new());
-    let mut work = Work { snapshot: &snapshot, shared, who, meter, out, entry, titles, status };
+    let mut work = Work { snapshot, shared, who, meter, out, entry, titles, status };
     let ran = Pattern::weighed(|| (job.run)(&mut work));
     if work.meter.met().next().is_some() || work.out.has_sent {
         return Err(GivenUp::Dear);

@@ -186,8 +186,14 @@ impl Pace {
 pub(super) fn shape_of(text: &str) -> u64 {
     use std::hash::{DefaultHasher, Hasher};
     let mut hasher = DefaultHasher::new();
-    let words = text.as_bytes().split(u8::is_ascii_digit).filter(|word| !word.is_empty());
-    words.for_each(|word| hasher.write(word));
+    // One piece is hashed in fewer steps than its words are.
+    let mut words = Vec::with_capacity(text.len());
+    for byte in text.bytes() {
+        if !byte.is_ascii_digit() {
+            words.push(byte);
+        }
+    }
+    hasher.write(&words);
     hasher.finish()
 }
 

@@ -14,6 +14,9 @@ use tokio::sync::mpsc::{self, error::TrySendError};
 /// Bytes of an answer that are sent at once. An answer that fits is sent with its length.
 pub(super) const PIECE_BYTES: usize = 64 << 10;
 
+/// What an answer begins with room for: most are no longer, and grow no more.
+const ROOM_BYTES: usize = 1 << 10;
+
 /// How often a query whose client does not read looks whether it was ended.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 
@@ -42,7 +45,7 @@ impl Out {
         deadline: Instant,
     ) -> Self {
         let bytes_max = config.limits_answer_bytes.0;
-        let (bytes, has_sent, sent_bytes) = (Vec::new(), false, 0);
+        let (bytes, has_sent, sent_bytes) = (Vec::with_capacity(ROOM_BYTES), false, 0);
         Self { bytes, packer, has_sent, sent_bytes, bytes_max, sender, cancel, deadline }
     }
 

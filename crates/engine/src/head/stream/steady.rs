@@ -8,6 +8,7 @@ use super::{
     unit_ns, unzigzag,
 };
 use crate::columns::Columns;
+use crate::run::steady_range;
 use foliot_model::{Cell, Kind, RAW_SCALE, TimeRange};
 use std::ops::Range;
 
@@ -108,15 +109,41 @@ impl Steady {
         }
     }
 
-    /// The samples one by one.
-    pub(crate) fn columns(&self) -> Columns {
-        let (mut columns, mut wholes) = (Columns::default(), Vec::new());
-        self.wholes(&mut wholes);
-        columns.bits = wholes.into_iter().map(|whole| whole as u64).collect();
-        columns.kind_scales = vec![self.kind_scale; self.len()];
+    /// The samples in a range, one by one.
+    pub(crate) fn columns(&self, range: TimeRange) -> Columns {
+        let indices = steady_range(self.times(), self.len(), range);
+        let mut columns = Columns::default();
+        columns.bits = self.bits(indices.clone());
+        columns.kind_scales = vec![self.kind_scale; indices.len()];
         let time_ns = |at: usize| self.first_ns.wrapping_add(self.step_ns.wrapping_mul(at as i64));
-        columns.times_ns = (0..self.len()).map(time_ns).collect();
+        columns.times_ns = indices.map(time_ns).collect();
         columns
+    }
+
+    /// The bits of some values. Of those before them no more is done than it takes to come by.
+    fn bits(&self, indices: Range<usize>) -> Vec<u64> {
+        let (bits, bytes, codes_at) = match &self.values {
+            Values::Coded { bits, bytes, codes_at } => (bits, bytes, *codes_at),
+            Values::Wholes(wholes) => {
+                let wanted = wholes.get(indices).unwrap_or_default();
+                return wanted.iter().map(|whole| *whole as u64).collect();
+            }
+        };
+        let codes = bytes.get(codes_at..).unwrap_or_default();
+        // Where the values end that are no codes.
+        let plain = bits.len();
+        let (from, to) = (indices.start.max(plain) - plain, indices.end.max(plain) - plain);
+        let by = |whole: u64, code: &u8| whole.wrapping_add(unzigzag(u64::from(*code)) as u64);
+        let mut whole = bits.last().copied().unwrap_or_default();
+        whole = codes.get(..from).unwrap_or_default().iter().fold(whole, by);
+        let mut wanted = Vec::with_capacity(indices.len());
+        let own = bits.get(indices.start.min(plain)..indices.end.min(plain));
+        wanted.extend_from_slice(own.unwrap_or_default());
+        wanted.extend(codes.get(from..to).unwrap_or_default().iter().map(|code| {
+            whole = by(whole, code);
+            whole
+        }));
+        wanted
     }
 }
 

@@ -68,8 +68,11 @@ fn text(sample: &Decoded) -> String {
 
 /// A steady stream tells the same samples without being laid out.
 fn check_steady(samples: &[Decoded], steady: &Steady) {
-    let columns = steady.columns();
-    let all: Vec<_> = (0..columns.len()).map(|index| columns.get(index).unwrap()).collect();
+    let within = |range| {
+        let columns = steady.columns(range);
+        (0..columns.len()).map(|index| columns.get(index).unwrap()).collect::<Vec<_>>()
+    };
+    let all = within(TimeRange::ALL);
     let told = |of: &[Decoded]| of.iter().map(|s| (s.time_ns, text(s))).collect::<Vec<_>>();
     assert_eq!(told(&all), told(samples));
     let (first, last) = (samples[0].time_ns, samples[samples.len() - 1].time_ns);
@@ -97,6 +100,7 @@ fn check_steady(samples: &[Decoded], steady: &Steady) {
             let wanted = samples.iter().filter(|sample| range.contains(sample.time_ns));
             let wanted: Vec<_> = wanted.copied().collect();
             assert_eq!(told(&found.collect::<Vec<_>>()), told(&wanted), "{range:?}");
+            assert_eq!(told(&within(range)), told(&wanted), "{range:?}");
             let wanted: Vec<_> = wanted.iter().map(|sample| sample.time_ns).collect();
             match run.times() {
                 RunTimes::Each(times_ns) => assert_eq!(times_ns, wanted),

@@ -139,6 +139,31 @@ impl Op {
         }
     }
 
+    /// The operator that a word or mark is, if it is one.
+    pub(in crate::influxql) fn of(word: &str) -> Option<Self> {
+        Some(match word {
+            "+" => Self::Add,
+            "-" => Self::Subtract,
+            "*" => Self::Multiply,
+            "/" => Self::Divide,
+            "%" => Self::Modulo,
+            "&" => Self::BitAnd,
+            "|" => Self::BitOr,
+            "^" => Self::BitXor,
+            "AND" => Self::And,
+            "OR" => Self::Or,
+            "=" => Self::Equal,
+            "!=" => Self::NotEqual,
+            "=~" => Self::Matches,
+            "!~" => Self::NotMatches,
+            "<" => Self::Less,
+            "<=" => Self::LessOrEqual,
+            ">" => Self::Greater,
+            ">=" => Self::GreaterOrEqual,
+            _ => return None,
+        })
+    }
+
     /// The operator as it is written.
     pub const fn text(self) -> &'static str {
         match self {

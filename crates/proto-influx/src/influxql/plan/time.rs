@@ -27,7 +27,8 @@ pub(super) fn parse_time(text: &str, zone: &TimeZone) -> Result<i128, PlanError>
         return local(DateTime::from_parts(date, Time::midnight()));
     }
     let (separator, rest) = (text.as_bytes().get(10), text.get(11..).ok_or_else(invalid)?);
-    let (clock_text, offset) = match rest.find(['Z', '+', '-']) {
+    let begins_offset = |byte: u8| matches!(byte, b'Z' | b'+' | b'-');
+    let (clock_text, offset) = match rest.bytes().position(begins_offset) {
         Some(at) => rest.split_at(at),
         None => (rest, ""),
     };
@@ -50,30 +51,37 @@ pub(super) fn parse_time(text: &str, zone: &TimeZone) -> Result<i128, PlanError>
 
 /// `2006-01-02`
 fn date(text: &str) -> Option<Date> {
-    let mut parts = text.split('-');
-    let (year, month, day) = (parts.next()?, parts.next()?, parts.next()?);
-    let is_whole = (year.len(), month.len(), day.len()) == (4, 2, 2);
-    let (year, month, day) = (number(year)?, number(month)?, number(day)?);
-    Date::new(year as i16, month as i8, day as i8).ok().filter(|_| is_whole)
+    let [year @ .., b'-', m1, m2, b'-', d1, d2] = text.as_bytes() else { return None };
+    let (year, month, day) = (number(year)?, number(&[*m1, *m2])?, number(&[*d1, *d2])?);
+    Date::new(year as i16, month as i8, day as i8).ok().filter(|_| text.len() == 10)
 }
 
 /// `15:04:05`, maybe with up to nine digits of a fraction. A leap second is the one before it.
 fn clock(text: &str) -> Option<Time> {
-    let (clock, fraction) = text.split_once('.').unwrap_or((text, "0"));
-    let mut parts = clock.split(':');
-    let (hour, minute, second) = (parts.next()?, parts.next()?, parts.next()?);
-    let is_whole = (hour.len(), minute.len(), second.len()) == (2, 2, 2) && parts.next().is_none();
-    let missing = 9_u32.checked_sub(fraction.len() as u32)?;
-    let nanos = number(fraction)? * 10_i32.pow(missing);
-    let (hour, minute, second) = (number(hour)?, number(minute)?, number(second)?);
+    let (clock, fraction) = text.as_bytes().split_at_checked(8)?;
+    let [h1, h2, b':', m1, m2, b':', s1, s2] = clock else { return None };
+    let nanos = match fraction {
+        [] => 0,
+        [b'.', fraction @ ..] => {
+            let missing = 9_u32.checked_sub(fraction.len() as u32)?;
+            number(fraction)? * 10_i32.pow(missing)
+        }
+        _ => return None,
+    };
+    let (hour, minute, second) = (number(&[*h1, *h2])?, number(&[*m1, *m2])?, number(&[*s1, *s2])?);
     let second = if second == 60 { 59 } else { second };
-    Time::new(hour as i8, minute as i8, second as i8, nanos).ok().filter(|_| is_whole)
+    Time::new(hour as i8, minute as i8, second as i8, nanos).ok()
 }
 
 /// The number that up to nine digits are.
-fn number(text: &str) -> Option<i32> {
-    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    if is_number && text.len() <= 9 { text.parse().ok() } else { None }
+fn number(text: &[u8]) -> Option<i32> {
+    let add = |number: i32, digit: &u8| {
+        digit.is_ascii_digit().then(|| number * 10 + i32::from(*digit - b'0'))
+    };
+    match text.len() {
+        1..=9 => text.iter().try_fold(0, add),
+        _ => None,
+    }
 }
 
 /// `+07:00`

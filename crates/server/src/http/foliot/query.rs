@@ -12,12 +12,12 @@ use super::{bad, place, refuse, refuse_at, refuse_failure};
 use crate::http::influx::{changes, may_ask, plan_for, tell, whole};
 use crate::http::opentsdb::Scope;
 use crate::http::reply::Content;
-use crate::http::{Call, Reply, accepts_gzip, body, named_database, reply};
+use crate::http::{Asker, Call, Reply, accepts_gzip, body, named_database, reply};
 use crate::metrics::now_ns;
 use crate::query::{self, Failure, Job, Reading, Stopped, Title, Work};
 use crate::shared::Shared;
 use foliot_access::{Need, Principal};
-use foliot_engine::{Caller, Reads};
+use foliot_engine::Reads;
 use foliot_exec::Ran;
 use foliot_model::{NANOS_PER_MILLI, NamespaceId};
 use foliot_proto_influx::influxql::{Parameter, Parameters, Select, Statement, parse};
@@ -45,7 +45,7 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
     let gzip = accepts_gzip(&call.headers);
     let scope = Scope::of(shared, &call)?;
     let (who, database) = (call.who.clone(), call.database(shared));
-    let caller = call.caller("foliot");
+    let asker = call.asker("foliot");
     let policy = named_database(&call.query, &call.headers).and_then(|named| named.policy);
     let text = body::read(shared, &call.headers, call.body, Vec::new()).await?;
     if text.bytes.len() > BODY_BYTES_MAX {
@@ -61,7 +61,7 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
             Language::InfluxQl => {
                 let statements = asked.influxql(&who, &database)?;
                 let (who, database) = (who.clone(), database.clone());
-                Question::InfluxQl(Box::new(InfluxQl { statements, database, policy, who, caller }))
+                Question::InfluxQl(Box::new(InfluxQl { statements, database, policy, who, asker }))
             }
             Language::PromQl => Question::PromQl(Box::new(asked.promql(namespace)?)),
         })
@@ -100,7 +100,7 @@ struct InfluxQl {
     database: String,
     policy: Option<String>,
     who: Arc<Principal>,
-    caller: Caller,
+    asker: Asker,
 }
 
 impl InfluxQl {
@@ -119,7 +119,7 @@ impl InfluxQl {
                 Statement::Select(select) => run_select(shared, select, place, encoder, work)?,
                 other => {
                     let tables = tables.get_or_insert_default();
-                    tell(shared, (&self.who, &self.caller), place, other, tables, work)?
+                    tell(shared, (&self.who, self.asker), place, other, tables, work)?
                 }
             };
             ran.series_selected += more.series_selected;

@@ -1,13 +1,14 @@
 //! `/query`: statements of InfluxQL, one after another, answered as they are carried out.
 
 use super::{change, doomed, influx_headers, list, needs, select};
-use crate::http::{Call, Reply, SAID_TWICE, accepts_gzip, body, check_database, is_preview, store};
+use crate::http::{
+    Asker, Call, Reply, SAID_TWICE, accepts_gzip, body, check_database, is_preview, store,
+};
 use crate::metrics::now_ns;
 use crate::query::{self, Failure, Job, Reading, Stopped, Title, Work};
 use crate::shared::Shared;
 use crate::store::Store;
 use foliot_access::Principal;
-use foliot_engine::Caller;
 use foliot_exec::{Error, Meter, Ran};
 use foliot_model::Table;
 use foliot_proto_influx::answer::error_answer;
@@ -49,7 +50,7 @@ async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
     let refuse = |status, message: &str| refuse(format, status, message);
     let kind_of_body = text_of(header::CONTENT_TYPE).unwrap_or_default().to_owned();
     let gzip = accepts_gzip(&call.headers);
-    let caller = call.caller("influxql");
+    let asker = call.asker("influxql");
     let text = body::read(shared, &call.headers, call.body, Vec::new()).await?;
     if text.bytes.len() > QUERY_BYTES_MAX {
         let message = format!("the query is longer than {QUERY_BYTES_MAX} bytes");
@@ -78,7 +79,7 @@ async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
         }
     }
     let is_get = call.method == "GET";
-    let asked = Asked { shared: shared.clone(), request, caller, who, is_get };
+    let asked = Asked { shared: shared.clone(), request, asker, who, is_get };
     carry_out(asked, statements, reading, gzip).await
 }
 
@@ -250,7 +251,7 @@ pub(super) fn encode(
 pub(super) struct Asked {
     pub(super) shared: Arc<Shared>,
     pub(super) request: QueryRequest,
-    pub(super) caller: Caller,
+    pub(in crate::http) asker: Asker,
     pub(super) who: Arc<Principal>,
     pub(super) is_get: bool,
 }
@@ -263,7 +264,7 @@ pub(super) struct Context<'a, 'w> {
     pub(super) database: Option<&'a str>,
     pub(super) policy: Option<&'a str>,
     pub(super) now_ns: i64,
-    pub(super) caller: &'a Caller,
+    pub(super) asker: Asker,
     pub(super) who: &'a Principal,
     pub(super) work: &'a mut Work<'w>,
     pub(super) encoder: &'a mut (dyn Tables + 'w),
@@ -312,7 +313,7 @@ impl Asked {
                 database: self.request.database.as_deref(),
                 policy: self.request.policy.as_deref(),
                 now_ns: now_ns(),
-                caller: &self.caller,
+                asker: self.asker,
                 who: &self.who,
                 work,
                 encoder: &mut encoder,
@@ -370,7 +371,7 @@ pub(in crate::http) fn whole(text: String) -> Failure {
 /// Carries out a statement that changes nothing, for another door.
 pub(in crate::http) fn tell<'w>(
     shared: &Shared,
-    (who, caller): (&Principal, &Caller),
+    (who, asker): (&Principal, Asker),
     (database, policy): (&str, Option<&str>),
     statement: &Statement,
     encoder: &mut (dyn Tables + 'w),
@@ -387,7 +388,7 @@ pub(in crate::http) fn tell<'w>(
         database: Some(database),
         policy,
         now_ns: now_ns(),
-        caller,
+        asker,
         who,
         work,
         encoder,

@@ -36,9 +36,10 @@ fn perform(context: &mut Context<'_, '_>, statement: &Statement) -> Result<(), T
         Statement::DropDatabase(name) => {
             let (meter, kinds) = (context.work.meter(), store.kinds());
             let goes_on = || meter.check(0).is_ok();
-            let dropped = databases.drop_database(engine, name, kinds, context.caller, &goes_on);
+            let dropped =
+                databases.drop_database(engine, name, kinds, &context.asker.caller(), &goes_on);
             stoppable(&meter, dropped)?;
-            Ok(forget_database(store, &shared.gate, name, context.caller)?)
+            Ok(forget_database(store, &shared.gate, name, &context.asker.caller())?)
         }
         Statement::CreateRetentionPolicy { database, options } => {
             create_policy(context, database, options)
@@ -47,7 +48,8 @@ fn perform(context: &mut Context<'_, '_>, statement: &Statement) -> Result<(), T
             alter_policy(context, database, options)
         }
         Statement::DropRetentionPolicy { database, name } => {
-            let (meter, kinds, caller) = (context.work.meter(), store.kinds(), context.caller);
+            let (meter, kinds) = (context.work.meter(), store.kinds());
+            let caller = &context.asker.caller();
             let goes_on = || meter.check(0).is_ok();
             let dropped = databases.drop_policy(engine, database, name, kinds, caller, &goes_on);
             stoppable(&meter, dropped)
@@ -58,11 +60,13 @@ fn perform(context: &mut Context<'_, '_>, statement: &Statement) -> Result<(), T
         }
         Statement::CreateUser { name, password, is_admin } => {
             let rights = Rights { is_admin: *is_admin, ..Rights::default() };
-            Ok(shared.gate.create_user(engine, name, password, rights, context.caller)?)
+            Ok(shared.gate.create_user(engine, name, password, rights, &context.asker.caller())?)
         }
-        Statement::DropUser(name) => Ok(shared.gate.remove_user(engine, name, context.caller)?),
+        Statement::DropUser(name) => {
+            Ok(shared.gate.remove_user(engine, name, &context.asker.caller())?)
+        }
         Statement::SetPassword { user, password } => {
-            Ok(shared.gate.set_password(engine, user, password, context.caller)?)
+            Ok(shared.gate.set_password(engine, user, password, &context.asker.caller())?)
         }
         Statement::Grant(right) => grant(context, right, true),
         Statement::Revoke(right) => grant(context, right, false),
@@ -182,7 +186,7 @@ fn change_policy(
     decide: impl FnOnce(Option<&Database>) -> Result<Wanted, Trouble>,
 ) -> Result<(), Trouble> {
     let (engine, databases) = (context.store.engine(), context.store.databases());
-    databases.change(engine, database, context.caller, decide).map(drop)
+    databases.change(engine, database, &context.asker.caller(), decide).map(drop)
 }
 
 fn no_database(name: &str) -> Trouble {
@@ -240,7 +244,8 @@ pub(super) fn altered(policy: &Policy, options: &PolicyOptions) -> Result<Policy
 }
 
 fn grant(context: &mut Context<'_, '_>, right: &Right, is_given: bool) -> Result<(), Trouble> {
-    let (engine, gate, caller) = (context.store.engine(), &context.shared.gate, context.caller);
+    let (engine, gate) = (context.store.engine(), &context.shared.gate);
+    let caller = &context.asker.caller();
     let privilege = match right.privilege {
         Privilege::Read => Access::Read,
         Privilege::Write => Access::Write,
@@ -268,7 +273,12 @@ fn take_away(context: &mut Context<'_, '_>, statement: &Statement) -> Result<(),
                 for (selector, range) in &selected {
                     stoppable(
                         &meter,
-                        engine.delete_with_names_while(selector, *range, context.caller, &goes_on),
+                        engine.delete_with_names_while(
+                            selector,
+                            *range,
+                            &context.asker.caller(),
+                            &goes_on,
+                        ),
                     )?;
                 }
             }
@@ -276,7 +286,7 @@ fn take_away(context: &mut Context<'_, '_>, statement: &Statement) -> Result<(),
                 for selector in &selected {
                     stoppable(
                         &meter,
-                        engine.drop_series_while(selector, context.caller, &goes_on),
+                        engine.drop_series_while(selector, &context.asker.caller(), &goes_on),
                     )?;
                 }
             }

@@ -54,7 +54,7 @@ fn accept_of(headers: &HeaderMap) -> String {
 async fn query(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
     store(shared)?;
     let (accept, gzip) = (accept_of(&call.headers), accepts_gzip(&call.headers));
-    let (who, caller) = (call.who.clone(), call.caller("influx v3"));
+    let (who, asker) = (call.who.clone(), call.asker("influx v3"));
     let text = body::read(shared, &call.headers, call.body, Vec::new()).await?;
     if text.bytes.len() > QUERY_BYTES_MAX {
         let message = format!("the query is longer than {QUERY_BYTES_MAX} bytes");
@@ -69,7 +69,7 @@ async fn query(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
     if statements.iter().any(changes) {
         return Err(bad("nothing is changed here: POST /query takes statements that do"));
     }
-    let asked = Asked { shared: shared.clone(), request, caller, who, is_get: false };
+    let asked = Asked { shared: shared.clone(), request, asker, who, is_get: false };
     carry_out(asked, statements, reading, gzip).await
 }
 
@@ -78,9 +78,9 @@ async fn list(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
     let asked = format!("q=SHOW+DATABASES&{}", call.query);
     let request = QueryRequest::parse_3(&asked, b"", &accept_of(&call.headers));
     let request = request.map_err(|error| bad(&error.to_string()))?;
-    let (who, caller) = (call.who.clone(), call.caller("influx v3"));
+    let (who, asker) = (call.who.clone(), call.asker("influx v3"));
     let (reading, statements) = read(shared, &who, &request).await?;
-    let asked = Asked { shared: shared.clone(), request, caller, who, is_get: false };
+    let asked = Asked { shared: shared.clone(), request, asker, who, is_get: false };
     carry_out(asked, statements, reading, accepts_gzip(&call.headers)).await
 }
 
@@ -98,7 +98,7 @@ fn may_change(call: &Call) -> Result<(), Reply> {
 async fn create(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
     let params = Params::parse(&call.query);
     check_params(&params, &[])?;
-    let (who, caller) = (call.who.clone(), call.caller("influx v3"));
+    let (who, asker) = (call.who.clone(), call.asker("influx v3"));
     let text = body::read(shared, &call.headers, call.body, Vec::new()).await?;
     if is_preview(&params, &text.bytes).map_err(|why| bad(&why))? {
         return Err(bad("there is no dry run of this, and nothing is changed"));
@@ -113,7 +113,7 @@ async fn create(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
         keep_ns.map(|keep_ns| PolicyOptions { duration_ns: Some(keep_ns), ..Default::default() });
     let statement = Statement::CreateDatabase { name, policy };
     let request = request_of(&statement);
-    let asked = Asked { shared: shared.clone(), request, caller, who, is_get: false };
+    let asked = Asked { shared: shared.clone(), request, asker, who, is_get: false };
     carry_out(asked, vec![statement], Reading::default(), false).await
 }
 
@@ -134,8 +134,8 @@ async fn remove(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
     }
     let statement = Statement::DropDatabase(name.to_owned());
     let request = request_of(&statement);
-    let (who, caller) = (call.who.clone(), call.caller("influx v3"));
-    let asked = Asked { shared: shared.clone(), request, caller, who, is_get: false };
+    let (who, asker) = (call.who.clone(), call.asker("influx v3"));
+    let asked = Asked { shared: shared.clone(), request, asker, who, is_get: false };
     let reply = carry_out(asked, vec![statement], Reading::default(), false).await?;
     // The place of writes that name no database cannot go: it is empty, and is not listed.
     let stays = reply.status == StatusCode::OK && store(shared)?.databases().get(name).is_some();

@@ -6,7 +6,7 @@ use super::{Call, namespace_of, refuse, refuse_with, rollup, store};
 use crate::http::guard::FOREIGN;
 use crate::http::routes::Right;
 use crate::http::{
-    PLAIN, Reply, accepts_gzip, body, caller, check_database, is_preview, means_preview,
+    Asker, PLAIN, Reply, accepts_gzip, body, check_database, is_preview, means_preview,
     preview_json, reply,
 };
 use crate::metrics::now_ns;
@@ -192,7 +192,7 @@ impl Scope {
 
     /// Who wants samples taken away.
     pub(super) fn caller(&self) -> Caller {
-        caller("opentsdb", self.peer)
+        Asker { door: "opentsdb", peer: self.peer }.caller()
     }
 
     /// What is done for a request, listed as `asked`.

@@ -43,7 +43,7 @@ impl Names<'_> {
                         true => Request::metric_selector(namespace, metric),
                         false => Request::table_selector(namespace, metric),
                     };
-                    if self.first(What::Measurements, &selector, "")?.is_some() {
+                    if self.first(What::Measurements, selector, "")?.is_some() {
                         return Ok(true);
                     }
                 }
@@ -77,7 +77,7 @@ impl Names<'_> {
         };
         for &namespace in std::iter::once(&self.namespace).chain(self.tables) {
             if self
-                .first(what.clone(), &any_series(namespace), name)?
+                .first(what.clone(), any_series(namespace), name)?
                 .is_some_and(|found| found == name)
             {
                 return Ok(true);
@@ -87,29 +87,24 @@ impl Names<'_> {
     }
 
     /// The first of the names that begin with `prefix`.
-    fn first(
-        &self,
-        what: What,
-        selector: &Selector,
-        prefix: &str,
-    ) -> Result<Option<String>, Error> {
+    fn first(&self, what: What, selector: Selector, prefix: &str) -> Result<Option<String>, Error> {
         let found = self.list(what, selector, prefix, 1)?;
         Ok(found.into_iter().next())
     }
 
     /// All names of labels that series have.
     pub(super) fn label_names(&self, selector: &Selector) -> Result<Vec<String>, Error> {
-        self.list(What::LabelNames, selector, "", usize::MAX)
+        self.list(What::LabelNames, selector.clone(), "", usize::MAX)
     }
 
     fn list(
         &self,
         what: What,
-        selector: &Selector,
+        selector: Selector,
         prefix: &str,
         limit: usize,
     ) -> Result<Vec<String>, Error> {
-        let (selector, prefix) = (selector.clone(), prefix.to_owned());
+        let prefix = prefix.to_owned();
         let listing = Listing { what, selector, prefix, offset: 0, limit };
         listed(&self.query, &listing, &mut self.charge.borrow_mut())
     }

@@ -34,12 +34,12 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
         return Err(refuse(&Failure::new(StatusCode::SERVICE_UNAVAILABLE, reason)));
     }
     let (stored, range) = (question.selected()?, question.range()?);
-    let Question { who, caller, path, database, params, reading, .. } = question;
+    let Question { who, asker, path, database, params, reading, .. } = question;
     let selected: Vec<&str> = params.all("match[]").collect();
     let title = Some(Title::new(&format!("{path} {}", selected.join(" ")), database));
     let asked = shared.clone();
     let job = Job::new(who, title, move |work| {
-        run(&asked, (&stored, range), is_preview, &caller, work)?;
+        run(&asked, (&stored, range), is_preview, &asker.caller(), work)?;
         Ok(Ran::default())
     });
     let job = reading.then(job.that_changes(!is_preview));

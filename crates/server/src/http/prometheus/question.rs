@@ -1,15 +1,14 @@
 //! What a request asks: by whom, of which database, with which parameters; and refusals.
 
 use super::super::{
-    Call, Dialect, Reply, body, check_database, database, guard, namespace, status_of_missing,
-    store,
+    Asker, Call, Dialect, Reply, body, check_database, guard, named_database, namespace_of,
+    or_usual, status_of_missing, store,
 };
 use crate::http::routes::Right;
 use crate::metrics::now_ns;
 use crate::query::{Failure, Reading};
 use crate::shared::Shared;
 use foliot_access::{Access, Principal};
-use foliot_engine::Caller;
 use foliot_model::{NANOS_PER_MILLI, NamespaceId, TimeRange};
 use foliot_plan::grid::Stored;
 use foliot_proto_opentsdb::Params;
@@ -25,8 +24,7 @@ const QUERY_BYTES_MAX: usize = 1 << 20;
 /// What is asked, by whom, of which database.
 pub(super) struct Question {
     pub(super) who: Arc<Principal>,
-    /// Who wants samples taken away, if that is asked.
-    pub(super) caller: Caller,
+    pub(super) asker: Asker,
     pub(super) path: String,
     pub(super) namespace: NamespaceId,
     pub(super) database: String,
@@ -46,7 +44,7 @@ impl Question {
         access: Access,
     ) -> Result<Self, Reply> {
         let store = store(shared)?;
-        let caller = call.caller("prometheus");
+        let asker = call.asker("prometheus");
         let Call { who, path, query, headers, body, dialect, .. } = call;
         let is_victoria = dialect == Dialect::VictoriaMetrics
             || path.starts_with("/victoriametrics/")
@@ -58,18 +56,22 @@ impl Question {
             return Err(refuse(&Failure::new(StatusCode::PAYLOAD_TOO_LARGE, reason)));
         }
         // What stands in the body goes before what stands in the path.
-        let text = format!("{}&{query}", String::from_utf8_lossy(&form.bytes));
+        let text = match form.bytes.is_empty() {
+            true => query,
+            false => format!("{}&{query}", String::from_utf8_lossy(&form.bytes)),
+        };
         if access == Access::Write {
             check_database(&text, &headers)
                 .map_err(|reason| refuse(&Failure::new(StatusCode::BAD_REQUEST, reason)))?;
         }
-        let database = database(shared, &text, &headers);
+        let named = named_database(&text, &headers);
+        let namespace = namespace_of(shared, store, named.as_ref(), Right::Read);
+        let database = or_usual(shared, named);
         guard::check_form(&who, access, &database)
             .map_err(|reason| refuse(&Failure::new(StatusCode::FORBIDDEN, reason)))?;
-        let namespace =
-            namespace(shared, store, &text, &headers, Right::Read).map_err(|missing| {
-                refuse(&Failure::new(status_of_missing(&missing), missing.to_string()))
-            })?;
+        let namespace = namespace.map_err(|missing| {
+            refuse(&Failure::new(status_of_missing(&missing), missing.to_string()))
+        })?;
         let reading = Reading::of(shared, &who, &[text.as_bytes()]).await;
         let reading = reading.map_err(|failure| refuse(&failure))?;
         let params = Params::parse(&text);
@@ -80,7 +82,7 @@ impl Question {
             let reason = format!("{name}: narrowing a question by a parameter is not supported");
             return Err(refuse(&Failure::new(StatusCode::BAD_REQUEST, reason)));
         }
-        Ok(Self { who, caller, path, namespace, database, params, reading, now_ms })
+        Ok(Self { who, asker, path, namespace, database, params, reading, now_ms })
     }
 
     /// The stored series that the parameters `match[]` select, which must be there.
