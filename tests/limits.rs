@@ -204,6 +204,60 @@ fn patterns_of_one_request_weigh_together() {
     server.stop();
 }
 
+/// A body of as many bytes as a body may have, and one of a byte more, plain and packed: lines and
+/// points in JSON, whose rests are blanks.
+#[test]
+fn a_body_may_have_all_of_its_bytes_and_none_more() {
+    const BODY: usize = 64 << 20;
+    const UNPACKED: usize = 256 << 20;
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    // The rows are some of all bytes, so that a debug build is done soon.
+    let lines = |bytes: usize| -> Vec<u8> {
+        let mut body = "m,h=a v=1 1\n".repeat(10_000).into_bytes();
+        body.resize(bytes, b'\n');
+        body
+    };
+    let points = |bytes: usize| -> Vec<u8> {
+        let point = r#"{"metric":"p","timestamp":1,"value":1,"tags":{"h":"a"}}"#;
+        let mut body = format!("[{}", [point; 10_000].join(",")).into_bytes();
+        body.resize(bytes - 1, b' ');
+        body.push(b']');
+        body
+    };
+    let packed = |body: &[u8]| {
+        let mut out = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        out.write_all(body).unwrap();
+        out.finish().unwrap()
+    };
+    let gzip = [("Content-Encoding", "gzip")];
+    for (path, body, good) in [
+        ("/write?db=default", &lines as &dyn Fn(usize) -> Vec<u8>, 204),
+        ("/api/put?summary", &points, 200),
+    ] {
+        assert_eq!(server.request("POST", path, &[], &body(BODY)).status, good, "{path}");
+        assert_eq!(server.request("POST", path, &gzip, &packed(&body(UNPACKED))).status, good);
+        // What is too long by its own word is refused before it comes.
+        let too_long = [("Content-Length", "67108865")];
+        let cases = [
+            (&too_long, Vec::new(), "67108864 bytes (limits.body_bytes)"),
+            (&gzip, packed(&body(UNPACKED + 1)), "268435456 bytes (limits.decoded_body_bytes)"),
+        ];
+        for (headers, body, words) in cases {
+            let answer = server.request("POST", path, headers, &body);
+            let text = answer.text();
+            assert!(answer.status == 413 && text.contains(words), "{path}: {text}");
+        }
+    }
+    assert_eq!(
+        (met(&server, "limits.body_bytes"), met(&server, "limits.decoded_body_bytes")),
+        (2.0, 2.0)
+    );
+    assert_eq!(server.metric("foliot_rows_total{protocol=\"influx_http\"}"), 20_000.0);
+    assert_eq!(server.metric("foliot_rows_total{protocol=\"put\"}"), 20_000.0);
+    server.stop();
+}
+
 #[test]
 fn what_connections_and_bodies_may_take_is_limited_and_counted() {
     let dir = Scratch::new();

@@ -150,6 +150,169 @@ fn templates_read_what_devices_send() {
     }
 }
 
+/// Payloads of Sparkplug by hand, after the guide of Protobuf's encoding and Tahu's
+/// `sparkplug_b.proto`.
+mod payload {
+    fn varint(mut value: u64) -> Vec<u8> {
+        let mut out = Vec::new();
+        while value >= 128 {
+            out.push((value % 128 + 128) as u8);
+            value /= 128;
+        }
+        [out, vec![value as u8]].concat()
+    }
+
+    /// A field that is a varint.
+    pub(super) fn number(field: u64, value: u64) -> Vec<u8> {
+        [varint(field * 8), varint(value)].concat()
+    }
+
+    /// A field of bytes.
+    pub(super) fn bytes(field: u64, held: &[u8]) -> Vec<u8> {
+        [varint(field * 8 + 2), varint(held.len() as u64), held.to_vec()].concat()
+    }
+
+    pub(super) fn float(value: f32) -> Vec<u8> {
+        [&[12 * 8 + 5][..], &value.to_le_bytes()].concat()
+    }
+
+    pub(super) fn double(value: f64) -> Vec<u8> {
+        [&[13 * 8 + 1][..], &value.to_le_bytes()].concat()
+    }
+
+    /// A metric of a birth: its name, alias and type, and its value.
+    pub(super) fn born(name: &str, alias: u64, kind: u64, value: &[u8]) -> Vec<u8> {
+        let parts = [bytes(1, name.as_bytes()), number(2, alias), number(4, kind), value.to_vec()];
+        bytes(2, &parts.concat())
+    }
+
+    /// A metric of data: its alias, its time, and its value.
+    pub(super) fn data(alias: u64, time_ms: u64, value: &[u8]) -> Vec<u8> {
+        bytes(2, &[number(2, alias), number(3, time_ms), value.to_vec()].concat())
+    }
+}
+
+/// What an edge node of Sparkplug publishes, from a message before its birth to another connection.
+#[test]
+fn metrics_of_edge_nodes_are_stored_by_what_their_births_said() {
+    use payload::{born, bytes, data, double, float, number};
+    const T: u64 = 1_700_002_800_000;
+    let (broker, scratch) = (Broker::new(), Scratch::new());
+    let address = broker.flag();
+    let flags = ["--mqtt-broker", &address, "--mqtt-topics", "spBv1.0/#"];
+    let server = Server::start(scratch.path(), &flags);
+    let mut session = broker.accept(1).unwrap();
+    let rejected = |reason: &str| {
+        let name = "foliot_rows_rejected_total{protocol=\"mqtt\",reason=\"";
+        server.metric(&format!("{name}{reason}\"}}"))
+    };
+    // Sparkplug's data come at quality of service 0. What needs a birth has the node asked for it.
+    let speed = |time_ms, value| data(5, time_ms, &number(10, value));
+    session.publish_once("spBv1.0/plant/DDATA/line 1/press", &speed(T, 1));
+    let (topic, command) = session.published().unwrap();
+    assert_eq!(topic, "spBv1.0/plant/NCMD/line 1");
+    let rebirth = bytes(1, b"Node Control/Rebirth");
+    assert!(command.windows(rebirth.len()).any(|part| part == rebirth), "{command:x?}");
+    assert!(command.ends_with(&[number(4, 11), number(14, 1)].concat()), "{command:x?}");
+    assert_eq!(rejected("name"), 1.0);
+    // Its birth, that of its device, and one second later what has changed.
+    let node = [
+        number(1, T),
+        born("bdSeq", 0, 4, &number(11, 7)),
+        born("Node Control/Rebirth", 0, 11, &number(14, 0)),
+        born("Info/OS", 1, 12, &bytes(15, b"Linux \"6\"")),
+        number(3, 0),
+    ];
+    let device = [
+        number(1, T),
+        born("Temperature/Inlet", 3, 9, &float(21.3)),
+        born("Flow", 4, 10, &double(0.25)),
+        born("Speed", 5, 2, &number(10, 65_526)),
+        born("Running", 6, 11, &number(14, 1)),
+        born("Count", 7, 8, &number(11, (1 << 53) + 1)),
+        born("Since", 8, 13, &number(11, T - 5)),
+        born("Idle", 9, 3, &number(7, 1)),
+        born("Table", 10, 16, &bytes(17, b"")),
+        born("Form", 11, 19, &bytes(18, b"")),
+        born("Blob", 12, 17, &bytes(16, b"\0")),
+        number(3, 1),
+    ];
+    let news = [
+        number(1, T + 1000),
+        speed(T + 1000, 11),
+        data(3, T + 1000, &float(-0.5)),
+        data(6, T + 1000, &number(14, 0)),
+        // Sent late, with the time at which it was so.
+        bytes(2, &[number(2, 4), number(3, T - 1000), number(5, 1), double(0.5)].concat()),
+        // Without a time of its own, by its name.
+        bytes(2, &[bytes(1, b"Idle"), number(10, 4)].concat()),
+        // Not to be kept.
+        bytes(2, &[number(2, 5), number(3, T + 2000), number(6, 1), number(10, 3)].concat()),
+        number(3, 2),
+    ];
+    let messages = [
+        ("spBv1.0/plant/NBIRTH/line 1", node.concat()),
+        ("spBv1.0/plant/DBIRTH/line 1/press", device.concat()),
+        ("spBv1.0/plant/DDATA/line 1/press", news.concat()),
+        ("spBv1.0/STATE/scada", b"{\"online\":true}".to_vec()),
+        ("spBv1.0/plant/NCMD/line 1", command),
+    ];
+    for (topic, payload) in messages {
+        let id = session.publish(topic, &payload);
+        assert_eq!(session.acknowledged(), Some(id), "{topic}");
+    }
+    let asked = server.get("/query?db=default&epoch=ms&q=SELECT+*+FROM+sparkplug");
+    let asked: serde_json::Value = serde_json::from_str(&asked.text()).unwrap();
+    let series = &asked["results"][0]["series"][0];
+    let names = r#"["time","Count","Flow","Idle","Info/OS","Running","Since","Speed","Temperature/Inlet","device","group","node"]"#;
+    assert_eq!(series["columns"].to_string(), names);
+    let of = r#""plant","line 1"]"#;
+    assert_eq!(
+        series["values"].to_string(),
+        format!(
+            "[[1700002799000,null,0.5,null,null,null,null,null,null,\"press\",{of},\
+             [1700002800000,null,null,null,\"Linux \\\"6\\\"\",null,null,null,null,null,{of},\
+             [1700002800000,9007199254740992,0.25,null,null,true,1700002799995,-10,21.3,\"press\",{of},\
+             [1700002801000,null,null,4,null,false,null,11,-0.5,\"press\",{of}]"
+        )
+    );
+    // InfluxQL reads the numbers of such a field as floats; they are kept as they were.
+    let count = server.samples("none:sparkplug.Count{device=press}");
+    assert_eq!(count, [(1_700_002_800_000, "9007199254740993".to_owned())]);
+    assert_eq!(server.samples("none:sparkplug.Speed{device=press}").len(), 2);
+    assert_eq!((rejected("name"), rejected("value")), (1.0, 3.0));
+    // Whatever is published there, it is told and acknowledged, and the server goes on.
+    let whole = [device.concat(), news.concat()].concat();
+    let mut random = 7_u64;
+    for _ in 0..500 {
+        let mut broken = whole.clone();
+        for _ in 0..3 {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let place = (random >> 33) as usize % broken.len();
+            broken[place] = (random >> 24) as u8;
+        }
+        broken.truncate((random >> 40) as usize % whole.len());
+        let id = session.publish("spBv1.0/broken/DBIRTH/n/d", &broken);
+        assert_eq!(session.acknowledged(), Some(id), "{broken:x?}");
+    }
+    // A birth that this connection did not hear may have given the numbers to others.
+    assert_eq!(server.metric("foliot_mqtt_rebirths_total"), 1.0);
+    drop(session);
+    let mut session = broker.accept(1).unwrap();
+    session.publish_once("spBv1.0/plant/DDATA/line 1/press", &speed(T + 3000, 1));
+    assert_eq!(session.published().unwrap().0, "spBv1.0/plant/NCMD/line 1");
+    assert_eq!(server.metric("foliot_mqtt_rebirths_total"), 2.0);
+    server.stop();
+    // Who may only listen at a broker says so.
+    let more = [&flags[..], &["--mqtt-rebirth=false"]].concat();
+    let server = Server::start(scratch.path(), &more);
+    let mut session = broker.accept(1).unwrap();
+    let id = session.publish("spBv1.0/plant/DDATA/line 1/press", speed(T + 4000, 1));
+    assert_eq!(session.acknowledged(), Some(id));
+    assert_eq!(server.metric("foliot_mqtt_rebirths_total"), 0.0);
+    server.stop();
+}
+
 #[test]
 fn a_user_is_named_to_the_broker_and_the_password_is_not_shown() {
     let broker = Broker::new();

@@ -1,8 +1,8 @@
 # What tools/dist and tools/boards share: the machines that Foliot is published for, and how to build
 # for them. To be sourced at the root of the repository.
 #
-# Needs Rust from rustup, and Python 3 with venv. The C compiler and linker for the foreign machines is
-# Zig's, from PyPI, as is what has Cargo use it.
+# Needs Rust from rustup, and Python 3 with venv. The C compiler for the foreign machines is Zig's, from
+# PyPI, as is what has Cargo use it; the linker is Rust's own.
 
 zig_version=0.15.2
 zigbuild_version=0.24.1
@@ -52,14 +52,18 @@ machine_tools() {
 natively() { env -u RUSTFLAGS -u CFLAGS -u RUSTC_BOOTSTRAP "$@"; }
 
 # zig_cargo TARGET VERB FLAG...: `cargo VERB` for a target. Where its standard library cannot be had ready,
-# that is built from its source.
+# that is built from its source, and Zig links it with its own C library.
 zig_cargo() {
-    local target=$1 verb=$2 std=()
+    local target=$1 verb=$2 std=() flags=$RUSTFLAGS
     shift 2
-    if ! rustup -q target add "$target" >/dev/null 2>&1; then
+    if rustup -q target add "$target" >/dev/null 2>&1; then
+        # Zig's linker takes neither: addresses to be moved as a list of bits, and functions that came
+        # to the same once. Both cost no time, and what they spare is told in docs/guides/install.md.
+        flags+=" -C linker=rust-lld -C link-arg=--pack-dyn-relocs=relr -C link-arg=--icf=all"
+    else
         rustup -q component add rust-src
         std=(-Z "build-std=std,panic_unwind")
     fi
     # Only what is built from source may do what stable Rust may not.
-    env ${std[0]:+RUSTC_BOOTSTRAP=1} cargo-zigbuild "$verb" --locked --target "$target" "${std[@]}" "$@"
+    env RUSTFLAGS="$flags" ${std[0]:+RUSTC_BOOTSTRAP=1} cargo-zigbuild "$verb" --locked --target "$target" "${std[@]}" "$@"
 }

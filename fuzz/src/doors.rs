@@ -297,6 +297,43 @@ pub(crate) fn datadog(data: &[u8]) {
     }
 }
 
+/// What edge nodes of Sparkplug publish: metrics of all types, also those that only a birth would
+/// tell.
+pub(crate) fn sparkplug(data: &[u8]) {
+    use foliot_proto_prometheus::SparkplugPayload;
+    let Ok(payload) = SparkplugPayload::parse(data) else { return };
+    let (mut count, mut born) = (0, None);
+    for metric in payload.metrics() {
+        count += 1;
+        let value = metric.value(born);
+        assert!(born.is_some() || !metric.needs_type() || value.is_err(), "{value:?}");
+        born = metric.value_type.or(born);
+    }
+    assert!(2 * count <= data.len(), "{count} metrics of {} bytes", data.len());
+}
+
+pub(crate) fn sparkplug_seeds() -> Vec<Vec<u8>> {
+    // The metric m, of a type, with one value of each kind.
+    let of = |kind: u8, value: &[u8]| {
+        let metric =
+            [b"\x0a\x01m\x10\x07\x18\x80\xd0\x95\xff\xbc\x31\x20", &[kind][..], value].concat();
+        [b"\x08\x80\xd0\x95\xff\xbc\x31\x12", &[metric.len() as u8][..], &metric, b"\x18\x01"]
+            .concat()
+    };
+    vec![
+        of(1, b"\x50\xff\x01"),
+        of(8, b"\x58\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"),
+        of(9, b"\x65\0\0\x80\x3f"),
+        of(10, b"\x69\0\0\0\0\0\0\xf8\x3f"),
+        of(11, b"\x70\x01"),
+        of(12, b"\x7a\x04text"),
+        of(3, b"\x38\x01"),
+        of(16, b"\x8a\x01\0"),
+        of(19, b"\x92\x01\0"),
+        b"\x12\x04\x10\x07\x50\x05".to_vec(),
+    ]
+}
+
 /// Datagrams of statsd, with a zero between them, within a little memory.
 pub(crate) fn statsd(data: &[u8]) {
     use foliot_proto_prometheus::{KEY_SYNTAX, Samples, Statsd};

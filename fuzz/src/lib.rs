@@ -76,7 +76,7 @@ macro_rules! made {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 42] = [
+pub const TARGETS: [Target; 43] = [
     text!("telnet", doors::telnet),
     text!("datagram", doors::datagram),
     text!("put-json", doors::put_json),
@@ -84,6 +84,7 @@ pub const TARGETS: [Target; 42] = [
     made!("otlp", doors::otlp, doors::otlp_seeds),
     text!("otlp-json", doors::otlp_json),
     text!("datadog", doors::datadog),
+    made!("sparkplug", doors::sparkplug, doors::sparkplug_seeds),
     text!("statsd", doors::statsd),
     text!("csv", doors::csv),
     text!("graphite", doors::graphite),

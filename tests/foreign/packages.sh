@@ -12,11 +12,13 @@ case $architecture in
     armhf) machine=armv7-linux ;;
     i386) machine=i686-linux ;;
 esac
+commit=$(git rev-parse HEAD)
 tools/dist "$machine" >"$work/dist.log" 2>&1 || { tail -n 20 "$work/dist.log"; exit 1; }
 package=$(ls dist/foliot_*_"$architecture".deb)
 (cd dist && sha256sum -c --quiet SHA256SUMS)
 size=$(stat -c %s "dist/$machine/foliot")
-[ "$size" -le 15728640 ] || { echo "the program has $size bytes, more than 15 MiB"; exit 1; }
+# What it is, and a little: docs/guides/install.md tells of what. Who makes it larger says why there.
+[ "$size" -le 23068672 ] || { echo "the program has $size bytes, more than 22 MiB"; exit 1; }
 ! grep -qaF "$PWD" "dist/$machine/foliot" || { echo "the program names the folder it was built in"; exit 1; }
 
 debian=$work/debian
@@ -32,7 +34,7 @@ files >"$work/before"
 cp "$package" "$debian/foliot.deb"
 inside dpkg -i /foliot.deb >"$work/install.log" 2>&1 || { cat "$work/install.log"; exit 1; }
 rm "$debian/foliot.deb"
-inside foliot version | grep -q "^commit    $(git rev-parse HEAD)$"
+inside foliot version | grep -q "^commit    $commit$"
 [ "$(inside stat -c '%U %a' /var/lib/foliot)" = "foliot 700" ]
 
 # As the unit starts it, as its user.

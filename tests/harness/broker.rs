@@ -161,15 +161,30 @@ impl Session {
     }
 
     /// Sends a message and returns its number.
-    pub(crate) fn publish(&mut self, topic: &str, payload: &str) -> u16 {
+    pub(crate) fn publish(&mut self, topic: &str, payload: impl AsRef<[u8]>) -> u16 {
         let id = self.next_id;
         self.next_id = self.next_id.wrapping_add(1).max(1);
         let mut body = (topic.len() as u16).to_be_bytes().to_vec();
         body.extend_from_slice(topic.as_bytes());
         body.extend_from_slice(&id.to_be_bytes());
-        body.extend_from_slice(payload.as_bytes());
+        body.extend_from_slice(payload.as_ref());
         self.send(0x32, &body);
         id
+    }
+
+    /// Sends a message that nobody acknowledges.
+    pub(crate) fn publish_once(&mut self, topic: &str, payload: &[u8]) {
+        let length = (topic.len() as u16).to_be_bytes();
+        self.send(0x30, &[&length, topic.as_bytes(), payload].concat());
+    }
+
+    /// Waits for a message of the client's: topic and payload, at quality of service 0.
+    pub(crate) fn published(&mut self) -> Option<(String, Vec<u8>)> {
+        let (kind, mut body) = self.receive()?;
+        assert_eq!(kind, 0x30, "PUBLISH");
+        let length = usize::from(u16::from_be_bytes([body[0], body[1]]));
+        let payload = body.split_off(2 + length);
+        Some((String::from_utf8(body.split_off(2)).unwrap(), payload))
     }
 
     /// Waits for the acknowledgement of a message.

@@ -4,8 +4,9 @@
 //! which targets expose their metrics, line by line ([`TextLines`]) or whole ([`Scraped`]), or the
 //! messages ([`Families`]), VictoriaMetrics' lines of JSON ([`JsonLines`]) and of CSV
 //! ([`CsvLines`]), OpenTelemetry's metrics ([`OtlpRequest`]), DataDog's series
-//! ([`datadog_samples`]), statsd's lines ([`Statsd`]), and Graphite's plain text as VictoriaMetrics
-//! takes it ([`decode_graphite`]), and its pickle ([`decode_pickle`]); expressions of PromQL become
+//! ([`datadog_samples`]), statsd's lines ([`Statsd`]), Graphite's plain text as VictoriaMetrics
+//! takes it ([`decode_graphite`]) and its pickle ([`decode_pickle`]), and what edge nodes of
+//! Sparkplug publish ([`SparkplugPayload`]); expressions of PromQL become
 //! questions ([`Expression`]), those of MetricsQL too ([`Question`]), and answers become JSON.
 //! Bytes go in, values come out: the room knows no socket, no compression, no HTTP library and no
 //! store.
@@ -34,6 +35,7 @@ mod read;
 mod samples;
 mod scraped;
 mod series;
+mod sparkplug;
 mod statistics;
 mod statsd;
 mod text;
@@ -70,6 +72,7 @@ pub use read::{ReadChunks, ReadQuery, ReadRequest, ReadResult};
 pub use samples::{PlacedSeries, STALE, Samples, pack_labels};
 pub use scraped::{BadLine, Exposed, Format, Measured, Scraped, SeriesName, described};
 pub use series::{push_histogram_sample, push_number_sample, push_series};
+pub use sparkplug::{SparkplugMetric, SparkplugPayload, SparkplugType, sparkplug_rebirth};
 pub use statistics::Statistics;
 pub use statsd::Statsd;
 pub use text::TextLines;

@@ -22,7 +22,7 @@ pub(crate) enum Value {
     Fixed64(u64),
     /// From where to before where.
     Bytes(usize, usize),
-    Fixed32,
+    Fixed32(u32),
 }
 
 /// A field: its number, where its tag begins, and what it holds.
@@ -79,10 +79,7 @@ impl<'a> Fields<'a> {
                 self.at = self.skip(length)?;
                 Value::Bytes(from, self.at)
             }
-            FIXED32 => {
-                self.at = self.skip(4)?;
-                Value::Fixed32
-            }
+            FIXED32 => Value::Fixed32(u32::from_le_bytes(self.array()?)),
             _ => return Err(of_no_type(wire_type, start)),
         };
         if number == 0 {
@@ -179,6 +176,12 @@ pub(crate) fn push_varint(mut value: u64, out: &mut Vec<u8>) {
     out.push(value as u8);
 }
 
+/// Appends a field that is a varint.
+pub(crate) fn push_number(number: u8, value: u64, out: &mut Vec<u8>) {
+    out.push(number << 3 | VARINT);
+    push_varint(value, out);
+}
+
 /// Appends a field of eight bytes.
 pub(crate) fn push_double(number: u8, value: f64, out: &mut Vec<u8>) {
     push_fixed(number, value.to_bits(), out);
@@ -218,7 +221,7 @@ mod tests {
         let minus_two = fields(b"\x08\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01").unwrap();
         assert_eq!(minus_two, [(1, Value::Varint(-2i64 as u64))]);
         let both = fields(b"\x09\0\0\0\0\0\0\xf0\x3f\x15\x01\0\0\0").unwrap();
-        assert_eq!(both, [(1, Value::Fixed64(1f64.to_bits())), (2, Value::Fixed32)]);
+        assert_eq!(both, [(1, Value::Fixed64(1f64.to_bits())), (2, Value::Fixed32(1))]);
     }
 
     #[test]

@@ -357,13 +357,16 @@ settings! {
     /// that the system trusts.
     mqtt_ca: Plain = Plain(String::new()), "mqtt.ca", "mqtt-ca";
     /// Topics to subscribe to, separated by commas; their messages hold put lines, Influx lines or
-    /// JSON points, or what `mqtt.templates` says.
+    /// JSON points, what `mqtt.templates` says, or under `spBv1.0/` payloads of Sparkplug B.
     mqtt_topics: Words = Words(Vec::new()), "mqtt.topics", "mqtt-topics";
     /// What messages of devices mean that hold a bare number, `on` or `off`, or a JSON object of
     /// their own: `topic=measurement`, separated by commas, where a level in braces is a label. A
     /// level `{measurement}` names the measurement, `{field}` the field of a bare number. The first
     /// that fits a topic counts.
     mqtt_templates: Templates = Templates(Vec::new()), "mqtt.templates", "mqtt-templates";
+    /// Whether an edge node of Sparkplug is asked for its births, by its `NCMD`, when a message of
+    /// it needs one that was not heard: once a minute at most.
+    mqtt_rebirth: bool = true, "mqtt.rebirth", "mqtt-rebirth";
     /// Name under which the broker knows this client and keeps what it has not yet had.
     mqtt_client_id: Plain = Plain("foliot".to_owned()), "mqtt.client_id", "mqtt-client-id";
     /// User at the broker; empty means none.

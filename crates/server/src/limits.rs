@@ -143,7 +143,7 @@ impl Limit {
 
 /// Limits that are constants of a parser, or that rows meet: what they are called, how much, what
 /// happens.
-const OTHERS: [(&str, &str, &str); 63] = [
+const OTHERS: [(&str, &str, &str); 65] = [
     ("`limits.series`", "", "the row is refused, reason `limit`"),
     (
         "`limits.registry_bytes`",
@@ -215,6 +215,16 @@ const OTHERS: [(&str, &str, &str); 63] = [
         "senders that are told apart, by protocol and address",
         "1 024",
         "the quarter silent longest is counted with the others of its protocol",
+    ),
+    (
+        "topic, and name of a metric, of Sparkplug",
+        "512 bytes",
+        "the message, the metric is refused; reason `value`, `name`",
+    ),
+    (
+        "what births of Sparkplug said",
+        "a sixteenth of `limits.pending_body_bytes`",
+        "the node not heard of for longest is forgotten",
     ),
     (
         "steps, expressions and bytes of an alert's template",

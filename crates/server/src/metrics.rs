@@ -212,6 +212,10 @@ pub(crate) struct Metrics {
     pub(crate) mqtt_messages: Counter,
     pub(crate) mqtt_connected: Counter,
     pub(crate) mqtt_failures: Counter,
+    /// Commands that asked Sparkplug's edge nodes for their births.
+    pub(crate) mqtt_rebirths: Counter,
+    /// Nodes whose births were forgotten for want of room.
+    pub(crate) mqtt_births_forgotten: Counter,
     /// Exemplars that are not kept.
     pub(crate) exemplars_dropped: Counter,
     pub(crate) queries_running: Counter,
@@ -345,6 +349,16 @@ impl Metrics {
                 "mqtt_failures_total",
                 "Connections to the MQTT broker that failed or broke",
                 &self.mqtt_failures,
+            ),
+            (
+                "mqtt_rebirths_total",
+                "Commands that asked Sparkplug's edge nodes for their births",
+                &self.mqtt_rebirths,
+            ),
+            (
+                "mqtt_births_forgotten_total",
+                "Sparkplug's edge nodes whose births were forgotten for want of room",
+                &self.mqtt_births_forgotten,
             ),
         ];
         for (name, help, counter) in figures {

@@ -1,16 +1,18 @@
-//! MQTT: subscribes at a broker and stores what arrives, in any format of TickTock's bodies, or as
-//! a template of its topic says.
+//! MQTT: subscribes at a broker and stores what arrives, in any format of TickTock's bodies, as a
+//! template of its topic says, or as Sparkplug's edge nodes publish it.
 //!
 //! Messages are asked for at quality of service 1 and acknowledged when their samples are on stable
 //! storage, so that what a crash cuts off comes again. A message that cannot be understood is
 //! counted and acknowledged: it would never be understood. (OASIS MQTT 3.1.1.)
 
+mod sparkplug;
 mod template;
 
 pub(crate) use template::Template;
 
+use crate::config::Config;
 use crate::ingest::{self, PATIENCE, log_rejects};
-use crate::metrics::Way;
+use crate::metrics::{Way, now_ns};
 use crate::senders;
 use crate::shared::Shared;
 use crate::store::Store;
@@ -18,16 +20,18 @@ use crate::ticktock::{self, Text};
 use crate::tls;
 use foliot_access::Measurements;
 use foliot_engine::{Ack, Commit};
-use foliot_model::Reject;
+use foliot_model::{NANOS_PER_MILLI, Reject};
 use foliot_proto_opentsdb::ticktock::puts_of_json;
+use foliot_proto_prometheus::{SparkplugPayload, sparkplug_rebirth};
 use rumqttc::{
     AsyncClient, ClientError, Event, EventLoop, MqttOptions, Packet, Publish, QoS,
     TlsConfiguration, Transport,
 };
+use sparkplug::{Births, News, Refused, Topic};
 use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Requests to the broker that may wait to be sent.
 const REQUESTS_MAX: usize = 1024;
@@ -38,6 +42,11 @@ const INFLIGHT_MAX: u16 = 100;
 /// Messages that are read ahead of the one that is stored, and what holds them while they come in:
 /// together they take what bodies of requests may take.
 const AHEAD: u64 = 16;
+
+/// Lines of Sparkplug that are made before they are stored: a message may come to many times its
+/// bytes. And refused metrics that are told together.
+const PIECE_BYTES: usize = 256 << 10;
+const REJECTS_MAX: usize = 100;
 
 /// How long to wait before a broker that cannot be reached is tried again, at first and at most.
 const RETRY_PAUSE_MIN: Duration = Duration::from_millis(250);
@@ -52,33 +61,19 @@ pub(crate) async fn serve(shared: Arc<Shared>) {
     let Some(store) = shared.wait_for_store().await else { return };
     let config = &shared.config;
     let broker = format!("{host}:{port}");
-    let mut options = MqttOptions::new(config.mqtt_client_id.0.clone(), host, port);
-    let message_bytes = config.limits_body_bytes.0.min(config.limits_pending_body_bytes.0 / AHEAD);
-    let message_bytes = usize::try_from(message_bytes).unwrap_or(usize::MAX);
-    options
-        .set_keep_alive(KEEP_ALIVE)
-        .set_clean_session(false)
-        .set_manual_acks(true)
-        .set_inflight(INFLIGHT_MAX)
-        .set_max_packet_size(message_bytes, message_bytes);
-    if !config.mqtt_user.0.is_empty() {
-        options.set_credentials(config.mqtt_user.0.clone(), config.mqtt_password.0.clone());
-    }
-    if config.mqtt_tls {
-        let ca = Some(Path::new(&config.mqtt_ca.0)).filter(|path| !path.as_os_str().is_empty());
-        match tls::client(ca) {
-            Ok(tls) => {
-                options.set_transport(Transport::tls_with_config(TlsConfiguration::Rustls(tls)));
-            }
-            Err(error) => {
-                *shared.broker_trouble.lock() =
-                    Some(format!("nothing is taken from the MQTT broker {broker}: {error}"));
-                return log::error!("no messages are taken from the broker: {error}");
-            }
+    let share = config.limits_pending_body_bytes.0 / AHEAD;
+    let options = match options(config, (host, port), config.limits_body_bytes.0.min(share)) {
+        Ok(options) => options,
+        Err(error) => {
+            *shared.broker_trouble.lock() =
+                Some(format!("nothing is taken from the MQTT broker {broker}: {error}"));
+            return log::error!("no messages are taken from the broker: {error}");
         }
-    }
+    };
     let (client, mut events) = AsyncClient::new(options, REQUESTS_MAX);
     let (mut pause, mut is_connected) = (RETRY_PAUSE_MIN, false);
+    // What births said takes as much as a message that is read ahead.
+    let mut births = Births::new(usize::try_from(share).unwrap_or(usize::MAX));
     loop {
         let event = tokio::select! {
             event = events.poll() => event,
@@ -91,12 +86,14 @@ pub(crate) async fn serve(shared: Arc<Shared>) {
                     shared.metrics.mqtt_connected.add(1);
                 }
                 is_connected = true;
+                // Who was born anew meanwhile may have given its numbers to other names.
+                births.clear();
                 *shared.broker_trouble.lock() = None;
                 pause = RETRY_PAUSE_MIN;
                 subscribe(&shared, &client).await;
             }
             Ok(Event::Incoming(Packet::Publish(message))) => {
-                if let Err(error) = receive(&shared, store, &client, &message).await {
+                if let Err(error) = receive(&shared, store, &client, &mut births, &message).await {
                     log::debug!("cannot acknowledge: {error}");
                 }
             }
@@ -116,6 +113,31 @@ pub(crate) async fn serve(shared: Arc<Shared>) {
         }
     }
     leave(&client, &mut events).await;
+}
+
+/// How the broker is spoken to, by the settings.
+fn options(
+    config: &Config,
+    (host, port): (String, u16),
+    message_bytes: u64,
+) -> Result<MqttOptions, String> {
+    let message_bytes = usize::try_from(message_bytes).unwrap_or(usize::MAX);
+    let mut options = MqttOptions::new(config.mqtt_client_id.0.clone(), host, port);
+    options
+        .set_keep_alive(KEEP_ALIVE)
+        .set_clean_session(false)
+        .set_manual_acks(true)
+        .set_inflight(INFLIGHT_MAX)
+        .set_max_packet_size(message_bytes, message_bytes);
+    if !config.mqtt_user.0.is_empty() {
+        options.set_credentials(config.mqtt_user.0.clone(), config.mqtt_password.0.clone());
+    }
+    if config.mqtt_tls {
+        let ca = Some(Path::new(&config.mqtt_ca.0)).filter(|path| !path.as_os_str().is_empty());
+        let tls = tls::client(ca)?;
+        options.set_transport(Transport::tls_with_config(TlsConfiguration::Rustls(tls)));
+    }
+    Ok(options)
 }
 
 fn tell_failure(shared: &Shared, broker: &str, error: &str) {
@@ -145,13 +167,18 @@ async fn receive(
     shared: &Shared,
     store: &Store,
     client: &AsyncClient,
+    births: &mut Births,
     message: &Publish,
 ) -> Result<(), ClientError> {
     shared.metrics.mqtt_messages.add(1);
     // A large one must not hold up what else its thread does.
     let (topic, payload) = (&message.topic, &message.payload);
-    let work = || senders::under_topic(topic, || take(shared, store, topic, payload));
-    match ingest::heavy(shared, message.payload.len(), work).await {
+    let work = || senders::under_topic(topic, || take(shared, store, births, topic, payload));
+    let (outcome, unborn) = ingest::heavy(shared, message.payload.len(), work).await;
+    if let Some(command) = unborn {
+        ask_for_births(shared, client, &command);
+    }
+    match outcome {
         Ok(None) => client.ack(message).await,
         Ok(Some(commit)) => match store.wait(commit, Ack::Durable).await {
             Ok(()) => client.ack(message).await,
@@ -167,22 +194,103 @@ async fn receive(
     }
 }
 
-/// Stores a message, and says what to wait for.
+/// What to wait for before a message is acknowledged.
+type Stored = Result<Option<Commit>, String>;
+
+/// Stores a message. Beside what became of it: the topic under which a node is to be asked for its
+/// births.
 fn take(
     shared: &Shared,
     store: &Store,
+    births: &mut Births,
     topic: &str,
     payload: &[u8],
-) -> Result<Option<Commit>, String> {
+) -> (Stored, Option<String>) {
     let templates = &shared.config.mqtt_templates.0;
     match templates.iter().find_map(|template| template.line(topic, payload)) {
-        Some(Ok(line)) => return take_lines(shared, store, line.as_bytes()),
+        Some(Ok(line)) => return (take_lines(shared, store, line.as_bytes()), None),
         Some(Err(why)) => {
             reject(shared, 1, "message", why.to_owned(), payload);
-            return Ok(None);
+            return (Ok(None), None);
         }
         None => {}
     }
+    match Topic::read(topic) {
+        Some(Ok(topic)) => take_sparkplug(shared, store, births, &topic, payload),
+        Some(Err(why)) => {
+            reject(shared, 1, "message", why.to_owned(), &[]);
+            (Ok(None), None)
+        }
+        None => (take_text(shared, store, payload), None),
+    }
+}
+
+/// Stores the metrics of a message of Sparkplug's, one by one.
+fn take_sparkplug(
+    shared: &Shared,
+    store: &Store,
+    births: &mut Births,
+    topic: &Topic<'_>,
+    bytes: &[u8],
+) -> (Stored, Option<String>) {
+    if topic.news == News::Other {
+        return (Ok(None), None);
+    }
+    let payload = match SparkplugPayload::parse(bytes) {
+        Ok(payload) => payload,
+        Err(why) => {
+            reject(shared, 1, "message", format!("no payload of Sparkplug's: {why}"), &[]);
+            return (Ok(None), None);
+        }
+    };
+    shared.metrics.mqtt_births_forgotten.add(births.learn(topic, &payload));
+    if topic.news == News::Death {
+        return (Ok(None), None);
+    }
+    let (mut rejects, mut lines, mut commit) = (Vec::new(), Vec::new(), None);
+    let (mut is_unborn, birth) = (false, births.of(topic));
+    let sent_ms = payload.timestamp_ms.unwrap_or_else(now_ms);
+    for (number, metric) in (1..).zip(payload.metrics()) {
+        if let Err(refused) = sparkplug::push_line(topic, birth, &metric, sent_ms, &mut lines) {
+            is_unborn |= matches!(refused, Refused::Unborn(_));
+            let (field, reason) = refused.told();
+            rejects.push(Reject { line: number, field: Cow::Borrowed(field), reason });
+        }
+        if rejects.len() >= REJECTS_MAX {
+            tell_rejects(shared, &mut rejects);
+        }
+        if lines.len() >= PIECE_BYTES {
+            match take_lines(shared, store, &lines) {
+                Ok(stored) => commit = stored.or(commit),
+                Err(failure) => return (Err(failure), None),
+            }
+            lines.clear();
+        }
+    }
+    tell_rejects(shared, &mut rejects);
+    let may_ask = is_unborn && topic.news == News::Data && shared.config.mqtt_rebirth;
+    let unborn = may_ask.then(|| births.ask(topic, Instant::now())).flatten();
+    (take_lines(shared, store, &lines).map(|stored| stored.or(commit)), unborn)
+}
+
+fn now_ms() -> u64 {
+    u64::try_from(now_ns() / NANOS_PER_MILLI).unwrap_or_default()
+}
+
+/// Publishes the command that has a node say its births again. A node that is not reached is asked
+/// again for its next message.
+fn ask_for_births(shared: &Shared, client: &AsyncClient, command: &str) {
+    let asked = client.try_publish(command, QoS::AtMostOnce, false, sparkplug_rebirth(now_ms()));
+    match asked {
+        Ok(()) => {
+            shared.metrics.mqtt_rebirths.add(1);
+            log::info!("an edge node is asked for its births at {command}");
+        }
+        Err(error) => log::debug!("cannot ask for births: {error}"),
+    }
+}
+
+fn take_text(shared: &Shared, store: &Store, payload: &[u8]) -> Stored {
     let is_json = matches!(payload.trim_ascii_start().first(), Some(b'[' | b'{'));
     if !is_json {
         return take_lines(shared, store, payload);
@@ -201,7 +309,13 @@ fn reject(shared: &Shared, line: u32, field: &'static str, reason: String, paylo
     log_rejects(shared, Way::Mqtt, &rejects, &|_| Some(payload));
 }
 
-fn take_lines(shared: &Shared, store: &Store, text: &[u8]) -> Result<Option<Commit>, String> {
+fn tell_rejects(shared: &Shared, rejects: &mut Vec<Reject>) {
+    shared.metrics.way(Way::Mqtt).count_rejects(rejects);
+    log_rejects(shared, Way::Mqtt, rejects, &|_| None);
+    rejects.clear();
+}
+
+fn take_lines(shared: &Shared, store: &Store, text: &[u8]) -> Stored {
     let namespace = store.default_namespace().map_err(|missing| missing.to_string())?;
     let how = Text {
         way: Way::Mqtt,
