@@ -212,7 +212,8 @@ impl SeriesAnswer {
         self.close(out);
     }
 
-    /// Begins a series, whose labels come by their names; says no, and that the answer is cut, when there may be no more of them.
+    /// Begins a series, whose labels come by their names; says no, and that the answer is cut, when
+    /// there may be no more of them.
     fn open<'l>(
         &mut self,
         metric: impl Iterator<Item = (&'l str, &'l str)>,

@@ -112,12 +112,11 @@ impl Steady {
     /// The samples in a range, one by one.
     pub(crate) fn columns(&self, range: TimeRange) -> Columns {
         let indices = steady_range(self.times(), self.len(), range);
-        let mut columns = Columns::default();
-        columns.bits = self.bits(indices.clone());
-        columns.kind_scales = vec![self.kind_scale; indices.len()];
         let time_ns = |at: usize| self.first_ns.wrapping_add(self.step_ns.wrapping_mul(at as i64));
-        columns.times_ns = indices.map(time_ns).collect();
-        columns
+        let kind_scales = vec![self.kind_scale; indices.len()];
+        let bits = self.bits(indices.clone());
+        let times_ns = indices.map(time_ns).collect();
+        Columns { times_ns, kind_scales, bits, ..Columns::default() }
     }
 
     /// The bits of some values. Of those before them no more is done than it takes to come by.
