@@ -94,8 +94,7 @@ impl Job {
         Self { database, bytes: Some((0, total_bytes)), ..self }
     }
 
-    /// The same job, which is work on the store: how much of it there is, and what tells how much is
-    /// left.
+    /// The same job, which is work on the store: how much there is, and what tells what is left.
     pub(crate) fn on_the_store(self, left: Option<(u64, Left)>) -> Self {
         Self { left, ..self }
     }
