@@ -455,8 +455,22 @@ fn the_catalogue_finds_names_by_any_part_and_shows_them_as_they_are() {
         assert_eq!(some["names"], found, "{sought}");
     }
     assert_eq!(databases["own"], "default");
-    for bad in ["", "of=none", "of=values", "of=fields", "of=metrics&limit=0", "of=metrics&limit=x"]
-    {
+    // Values of a label where others are chosen already.
+    write(&server, "net,host=a,region=us up=1 600\nnet,host=b,region=eu up=1 600");
+    let hosts = |filters: &str| names(&format!("of=values&label=host&metric=net.up&{filters}"));
+    assert_eq!(hosts("filters=%7Bregion=us%7D"), json!(["a"]));
+    assert_eq!(hosts("filters=%7Bregion=*%7D%7Bhost=b|c%7D"), json!(["b"]));
+    assert_eq!(names("of=labels&filters=%7Bregion=us%7D"), json!(["host", "region"]));
+    for bad in [
+        "",
+        "of=none",
+        "of=values",
+        "of=fields",
+        "of=metrics&limit=0",
+        "of=metrics&limit=x",
+        "of=metrics&filters=%7Ba=b%7D",
+        "of=labels&filters=%7Ba",
+    ] {
         let path = format!("{ROOT}/catalogue?{bad}");
         described("GET", &path, &server.get(&path), 400);
     }
@@ -691,10 +705,91 @@ fn points_that_are_refused_are_told_with_their_texts() {
             )
         })
         .collect();
+    assert_eq!(told.len(), 3, "each in its own words: {told:?}");
     let (value, name) =
         (&told.iter().find(|one| one.0 == "value"), &told.iter().find(|one| one.1 == 3));
     assert_eq!(value.map(|one| (one.1, one.2)), Some((2, &*bad[0])), "{told:?}");
     assert_eq!(name.map(|one| one.2), Some(&*bad[1]), "the first of its reason: {told:?}");
+    server.stop();
+}
+
+#[test]
+fn each_request_and_each_fault_of_one_is_told() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    let lines: Vec<String> = (0..10).map(|n| format!("m v=bad{n} 600")).collect();
+    assert_eq!(server.post("/write?db=default&precision=s", &lines.join("\n")).status, 400);
+    for n in 0..12 {
+        let line = format!("m v=\"x 60{n}");
+        assert_eq!(server.post("/write?db=default&precision=s", &line).status, 400);
+    }
+    let status = get(&server, "status");
+    let told: Vec<&str> = status["rejects"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["text"].as_str().unwrap())
+        .collect();
+    assert_eq!(told.len(), 20, "{told:#?}");
+    assert_eq!(told.iter().filter(|text| text.contains("x 60")).count(), 12, "{told:#?}");
+    let rejected = status["ingest"]["influx_http"]["rejected"].as_object().unwrap();
+    assert_eq!(rejected.values().filter_map(Value::as_u64).sum::<u64>(), 22);
+    server.stop();
+}
+
+#[test]
+fn what_was_asked_can_be_asked_again() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    write(&server, "cpu,host=a v=1 600\ncpu,host=b v=2 600");
+    let question = |text: &str| {
+        let costs = get(&server, "queries/costs")["costs"].clone();
+        let costs = costs.as_array().unwrap();
+        let cost = costs.iter().find(|cost| cost["text"].as_str().unwrap().contains(text));
+        let cost = cost.unwrap_or_else(|| panic!("no {text} in {costs:#?}"));
+        assert_eq!((&cost["address"], &cost["owner"]), (&json!("127.0.0.1"), &json!("")));
+        cost["question"].clone()
+    };
+    let asked = |language: &str, texts: Value, range: [Value; 3]| {
+        let [start_ms, end_ms, step_ms] = range;
+        json!({"language": language, "texts": texts, "start_ms": start_ms, "end_ms": end_ms, "step_ms": step_ms})
+    };
+    ask(
+        &server,
+        &json!({"language": "opentsdb", "text": "sum:$step-avg:cpu.v", "start_ms": 600_000,
+            "end_ms": 700_000, "step_ms": 5_000}),
+    );
+    let range = [json!(600_000), json!(700_000), json!(5_000)];
+    assert_eq!(question("$step"), asked("opentsdb", json!(["sum:$step-avg:cpu.v"]), range.clone()));
+    let path = "/prometheus/api/v1/query_range?query=cpu_v&start=600&end=700&step=5";
+    assert_eq!(server.get(path).status, 200);
+    assert_eq!(question("query_range cpu_v"), asked("promql", json!(["cpu_v"]), range.clone()));
+    // At one instant, and in the other dialect.
+    assert_eq!(server.get("/prometheus/api/v1/query?query=sum(cpu_v)&time=600").status, 200);
+    let at = [json!(600_000), json!(600_000), Value::Null];
+    assert_eq!(question("query sum(cpu_v)"), asked("promql", json!(["sum(cpu_v)"]), at));
+    let path = "/victoriametrics/api/v1/query_range?start=600&end=700&step=5&query";
+    assert_eq!(server.get(&format!("{path}=max(cpu_v)")).status, 200);
+    assert_eq!(question("max(cpu_v)"), asked("promql", json!(["max(cpu_v)"]), range));
+    assert_eq!(server.get(&format!("{path}=median(cpu_v)")).status, 200);
+    assert_eq!(question("median(cpu_v)"), Value::Null, "which PromQL has not");
+    let none = || [Value::Null, Value::Null, Value::Null];
+    assert_eq!(server.get("/query?db=default&q=SELECT+max(v)+FROM+cpu").status, 200);
+    let wanted = asked("influxql", json!(["SELECT max(v) FROM cpu"]), none());
+    assert_eq!(question("SELECT max"), wanted);
+    assert_eq!(server.get("/query?db=default&rp=autogen&q=SELECT+min(v)+FROM+cpu").status, 200);
+    assert_eq!(question("SELECT min"), Value::Null, "an address has no policy");
+    let body = json!({"start": 600, "end": 700, "queries": [
+        {"aggregator": "max", "metric": "cpu.v", "tags": {"host": "*"}},
+        {"aggregator": "min", "metric": "cpu.v", "downsample": "1m-avg"}]});
+    assert_eq!(server.post("/api/query", &body.to_string()).status, 200);
+    let texts = json!(["max:cpu.v{host=*}", "min:1m-avg:cpu.v"]);
+    let range = [json!(600_000), json!(700_000), Value::Null];
+    assert_eq!(question("\"aggregator\""), asked("opentsdb", texts, range));
+    // What is cut would ask something else.
+    let long = format!("sum(cpu_v{{host!=\"{}\"}})", "x".repeat(2_000));
+    ask(&server, &json!({"language": "promql", "text": long}));
+    assert_eq!(question("sum(cpu_v{host")["texts"], json!([]));
     server.stop();
 }
 
@@ -724,7 +819,10 @@ fn a_query_that_runs_is_listed_and_ended() {
         (&listed["text"], &listed["is_cancelled"]),
         (&json!("sum:1s-avg-zero:m.v{h=*}"), &json!(false))
     );
-    assert_eq!(listed["owner"], "");
+    assert_eq!((&listed["owner"], &listed["address"]), (&json!(""), &json!("127.0.0.1")));
+    let question = &listed["question"];
+    assert_eq!(question["texts"], json!(["sum:1s-avg-zero:m.v{h=*}"]));
+    assert_eq!((&question["start_ms"], &question["end_ms"]), (&json!(0), &json!(10_800_000)));
     let cancelled = post(&server, "queries/cancel", &json!({"id": listed["id"]}), 200);
     assert_eq!(cancelled["cancelled"], listed["id"]);
     let is_told = |row: &Value| row["is_cancelled"] == true;

@@ -64,6 +64,13 @@ test("another language begins with the text that is asked", async () => {
   await shown('SELECT mean("one") FROM "load" WHERE time >= $start AND time < $end AND "host" = \'a\' GROUP BY');
   await page.locator(".legend .line").first().waitFor();
   await becomes(legend, ["load mean {host=a}"]);
+  // By way of another language it is the same question.
+  await go(`#/explore?${new URLSearchParams([["start", "15m-ago"], ["m", "sum:load.one{host=a}"]])}`);
+  await page.getByLabel("Language").selectOption("promql");
+  await shown("load_one");
+  await page.getByLabel("Language").selectOption("influxql");
+  await shown('SELECT mean("one") FROM "load" WHERE time >= $start AND time < $end AND "host" = \'a\' GROUP BY');
+  await page.locator(".legend .line").first().waitFor();
   // What was asked in the language before comes back with it, and what was typed since stays where it was.
   await page.locator(".editor .cm-content").click();
   await page.keyboard.press("Control+A");
@@ -115,6 +122,23 @@ test("values stand beside the crosshair, two units have two axes, and steps and 
   await page.locator(".dates input").first().fill("2026-03-01T08:00:00");
   await page.getByRole("button", { name: "Show these" }).click();
   await page.waitForFunction(() => location.hash.includes("start=2026-03-01+08%3A00"));
+});
+
+test("a question is shown alone, values of labels are those of the others chosen, and a logarithmic axis says what it hides", async () => {
+  await write(["a,region=us", "b,region=eu"].map((host) => `net,host=${host} up=0 ${now() - 5}000000000\nnet,host=${host} up=8 ${now()}000000000`).join("\n"));
+  await go(`#/explore?${new URLSearchParams([["start", "15m-ago"], ["log", "1"], ["m", "none:net.up{host=*}{region=us}"], ["m", "none:net.up{host=b}"]])}`);
+  await page.getByText("2 values of 0 or less are not shown").waitFor();
+  await page.getByLabel("Value of host").first().fill("");
+  await page.getByRole("option", { name: "a", exact: true }).waitFor();
+  assert.equal(await page.getByRole("option", { name: "b", exact: true }).count(), 0);
+  await page.keyboard.press("Escape");
+  await go(`#/explore?${new URLSearchParams([["start", "15m-ago"], ["m", "none:net.up{host=a}"], ["m", "none:net.up{host=b}"], ["m", "sum:net.up"]])}`);
+  await page.waitForFunction(() => document.querySelectorAll(".legend .line").length === 3);
+  const letters = () => page.locator(".letter").evaluateAll((all) => all.map((letter) => letter.getAttribute("aria-pressed")));
+  await page.locator(".letter").nth(1).click({ modifiers: ["Control"] });
+  await becomes(letters, ["false", "true", "false"]);
+  await page.locator(".letter").nth(1).click({ modifiers: ["Control"] });
+  await becomes(letters, ["true", "true", "true"]);
 });
 
 test("what each question cost is told", async () => {
@@ -197,6 +221,16 @@ test("a name that is none leads to one that is", async () => {
   await go("#/explore?start=15m-ago&i=SELECT max(one) FROM lod");
   await page.getByRole("button", { name: "load", exact: true }).click();
   await page.locator(".legend .line").first().waitFor();
+  // So does PromQL, however many metrics there are.
+  const lines = [`load,host=a one=1 ${now() - 5}000000000`, ...Array.from({ length: 1100 }, (_, at) => `many${at} value=1 ${now()}000000000`)];
+  assert.equal((await fetch(`${address}/write?db=many`, { method: "POST", body: lines.join("\n") })).status, 204);
+  await go("#/explore?start=15m-ago&db=many&p=sum(laod_one)");
+  await page.getByText("No metric of this database is called “laod_one”.").waitFor();
+  await page.getByRole("button", { name: "load_one", exact: true }).click();
+  await page.locator(".legend .line").first().waitFor();
+  // A function that is none leads to those that are called like it.
+  await go("#/explore?start=15m-ago&db=many&p=rat(load_one[5m])");
+  await page.getByText(/^Did you mean .*rate/).waitFor();
   forgive("400");
 });
 

@@ -33,6 +33,8 @@ test("a query that runs is ended from Operations", async () => {
   reader.write(`POST /api/foliot/v1/query HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
   await go("#/operations?view=queries");
   const row = page.getByRole("row", { name: /sum:1s-avg-zero:slow\.v/ });
+  await becomes(() => row.textContent(), /3 h until 1970.*anyonefrom 127\.0\.0\.1/, "over which time, and who asks");
+  await becomes(() => row.getByRole("link", { name: /^Ask again/ }).getAttribute("href"), /start=0&end=10800000&.*db=default.*m=sum/);
   const ending = page.waitForResponse("**/queries/cancel**");
   await row.getByRole("button", { name: /^Cancel/ }).click();
   assert.equal((await ending).status(), 200);
@@ -41,12 +43,35 @@ test("a query that runs is ended from Operations", async () => {
   await page.getByText("None right now.").waitFor();
 });
 
+test("a question that was asked elsewhere is asked again in Explore", async () => {
+  await load();
+  const end = now();
+  const answer = await fetch(`${address}/prometheus/api/v1/query_range?query=max(load_one)&start=${end - 600}&end=${end}&step=5`);
+  assert.equal(answer.status, 200);
+  const long = `sum(load_one{host!="${"x".repeat(2000)}"})`;
+  assert.equal((await fetch(`${address}/prometheus/api/v1/query?${new URLSearchParams({ query: long })}`)).status, 200);
+  await go("#/operations?view=queries");
+  const costs = page.getByRole("region", { name: "Slow, frequent and heavy questions" });
+  const cut = costs.getByRole("row", { name: /host!=.x{100}/ });
+  await cut.getByText("Cut: too long to be asked again").waitFor();
+  await becomes(() => cut.getByRole("link").count(), 0);
+  const row = costs.getByRole("row", { name: /query_range max\(load_one\)/ });
+  await becomes(() => row.textContent(), /10 min until .*, every 5s.*from 127\.0\.0\.1/);
+  await row.getByRole("link", { name: /^Ask again/ }).click();
+  await page.locator(".legend .line").first().waitFor();
+  await page.locator(".row .cm-content").filter({ hasText: "max(load_one)" }).waitFor();
+  await becomes(() => page.url(), new RegExp(`start=${end - 600}000&end=${end}000&step=5s`));
+});
+
 test("Operations shows what was wrong with rows that were refused", async () => {
   await put("put refused.here 1 wrong<b>number bed=north\n");
   await go("#/operations");
   const rows = page.getByRole("region", { name: "Rows that were refused" });
   await rows.getByText("wrong<b>number").first().waitFor();
   await becomes(() => rows.locator("tbody tr").first().textContent(), /telnet127\.0\.0\.1/);
+  // A phone has room for the line, too.
+  await page.setViewportSize({ width: 390, height: 844 });
+  await becomes(() => rows.locator(".bad-line").first().evaluate((line) => line.clientWidth > 250), true);
 });
 
 test("samples are deleted once they were counted, and what has gone quiet stands first", async () => {
@@ -57,19 +82,28 @@ test("samples are deleted once they were counted, and what has gone quiet stands
   const last = page.getByRole("region", { name: "Last samples" }).locator("tbody tr");
   await becomes(() => last.first().textContent(), /^host=quiet/);
   await page.getByLabel("Labels, all if empty").fill("host=*");
-  await page.getByRole("button", { name: "Count what would go" }).click();
+  await page.getByRole("button", { name: "Count what would go" }).focus();
+  await page.keyboard.press("Enter");
   await page.getByText("Labels are names and exact values").waitFor();
   await page.getByLabel("Labels, all if empty").fill("");
   await page.getByLabel("To, now if empty").fill("1h-ago");
   await page.keyboard.press("Enter");
   await page.getByRole("button", { name: "Delete 2 samples of 2 series" }).waitFor();
+  await page.getByRole("button", { name: "Count what would go" }).focus();
+  await page.keyboard.press("Enter");
+  await page.getByRole("button", { name: "Delete 2 samples of 2 series" }).waitFor();
+  await becomes(() => page.evaluate(() => document.activeElement?.textContent), "Count what would go", "the focus stays where it was");
   await page.getByLabel("Labels, all if empty").fill("host=quiet");
   await becomes(() => page.getByRole("button", { name: /^Delete/ }).count(), 0, "what was counted is no longer what is meant");
   await page.keyboard.press("Enter");
   await page.getByRole("button", { name: "Delete 1 samples of 1 series" }).click();
   await page.getByText("1 samples of 1 series are deleted. The audit log says so.").waitFor();
+  await becomes(() => page.evaluate(() => document.activeElement?.getAttribute("role")), "status", "what became of it is read next");
   await page.getByText("1 series have samples, all of them in the last hour").waitFor();
   await becomes(() => last.first().textContent(), /^host=awake/);
+  await page.setViewportSize({ width: 390, height: 844 });
+  await becomes(() => last.first().locator("td").first().evaluate((cell) => cell.clientWidth > 250), true, "a phone has room for a series");
+  await page.setViewportSize({ width: 1280, height: 900 });
   // What comes after the count stays, and what came for times before it is told.
   await page.getByLabel("Labels, all if empty").fill("");
   await page.getByLabel("To, now if empty").fill("");
@@ -267,6 +301,9 @@ test("another database is chosen once, for all pages", async () => {
   assert.equal((await fetch(`${address}/write?db=other`, { method: "POST", body: `elsewhere,host=a v=1 ${now() - 5}000000000\nelsewhere,host=a v=2 ${now()}000000000` })).status, 204);
   await keep("saved?db=other", { name: "There", panels: [{ title: "panel", address: "#/explore?m=sum:elsewhere.v" }] });
   await go("#/metrics");
+  // The version stands whole beside the choice.
+  await becomes(() => page.locator(".about span").first().evaluate((text) => text.scrollWidth <= text.clientWidth + 1 && text.getBoundingClientRect().right <= text.parentElement.getBoundingClientRect().right + 1), true);
+  await becomes(() => page.locator("header").evaluate((header) => header.clientHeight < 60), true, "in one line");
   await page.getByLabel("Database").selectOption("other");
   await page.getByRole("link", { name: "elsewhere.v" }).first().click();
   await page.getByText("1 series have samples").waitFor();
@@ -328,6 +365,11 @@ test("two reports of foliot bench are compared", async () => {
   await page.getByRole("img", { name: "Rate" }).waitFor();
   await field.setInputFiles(file("b.json", report(150)));
   await page.getByText("100 k/s → 150 k/s ×1.5").waitFor();
+  await go("#/benchmarks");
+  await page.getByText("100 k/s → 150 k/s ×1.5").waitFor();
+  await page.getByRole("button", { name: "Close" }).click();
+  await field.setInputFiles(file("c.json", { ...report(100), right: false, subject: "Foliot", at_fault: ["TickTock"] }));
+  await page.getByText("Foliot: every checked answer right; refused or answered wrongly: TickTock").waitFor();
 });
 
 test("targets are told with state, samples, error and labels, and found again", async () => {
@@ -1006,9 +1048,10 @@ test("this machine's own figures are drawn", async () => {
   await go("#/home");
   const card = (title) => page.locator("article.card", { has: page.getByRole("heading", { name: title, exact: true }) });
   // Means of ten seconds: two of them make a line.
-  for (const title of ["Load", "Memory", "Processor"]) {
+  for (const [title, said] of [["Load", /\d in 1 min$/], ["Memory", /\d.* used$/], ["Processor", /\d.* busy or waiting$/]]) {
     await card(title).locator(".now:not(:empty)").waitFor({ timeout: 60_000 });
-    await becomes(() => card(title).locator(".now").textContent(), /\d/, title);
+    await becomes(() => card(title).locator(".now").textContent(), said, title);
   }
+  await page.getByText(/^over the last .*; .* since the start/).waitFor();
   await becomes(async () => await page.locator("article.card progress").count() > 0, true, "disk space");
 });

@@ -1,6 +1,9 @@
 // What to do about an answer that is none, where the server's own words do not say it already.
 
 import { Refusal } from "./api";
+import { FUNCTIONS } from "./influxql";
+import { nearest } from "./nearest";
+import { PROMQL_HELP } from "./promqlfunctions";
 import { AGGREGATORS, FOLDS } from "./question";
 
 /** What OpenTSDB's door says of a name that it does not know. */
@@ -24,11 +27,25 @@ const OF_NAMES: Record<UnknownName["of"], (name: string) => string> = {
   values: (name) => `“${name}” is the value of no label. The label's field in the form lists the values that it has; * stands for all of them, and a|b for several.`,
 };
 
+/** Names that are offered for a function that is none. */
+const OFFERED = 4;
+
+/** What is said of a function that is none: those that are called like it. */
+function ofFunction(name: string, all: string[], documents: string): string {
+  const near = nearest(name, all, OFFERED);
+  return `${near.length ? `Did you mean ${near.join(", ")}? ` : ""}The editor offers all functions, with what they do; docs/${documents} has them, too.`;
+}
+
 /** What to do next; nothing where the error says so itself. */
 export function adviceOn(error: Error): string {
   const unknown = unknownName(error);
   if (unknown) return OF_NAMES[unknown.of](unknown.name);
   if (/^No such aggregation function/.test(error.message)) return `There are ${AGGREGATORS.join(", ")}, and more: docs/protocols/opentsdb.`;
+  const ofInfluxql = /undefined function (\w+)\(\)/.exec(error.message);
+  if (ofInfluxql) return ofFunction(ofInfluxql[1]!, FUNCTIONS, "protocols/influx");
+  const ofPromql = /unknown function with name "([^"]*)"/.exec(error.message);
+  if (ofPromql) return ofFunction(ofPromql[1]!, Object.keys(PROMQL_HELP), "protocols/prometheus");
+  if (/^Parameter value is NaN/.test(error.message)) return "topk, bottomk and limitk take how many series they leave before the first comma, as topk(5, up): give a number there, and no expression that is none at some instants.";
   if (/^database not found/.test(error.message)) return "The choice in the head of the page lists those that there are.";
   if (/same labelset/.test(error.message)) return "Two series would have the same labels: keep a label that tells them apart, or combine them first, as sum by (host) (…).";
   if (/^No such downsampling function/.test(error.message)) return `There are ${FOLDS.join(", ")}, and more: docs/protocols/opentsdb.`;

@@ -2,7 +2,7 @@
 
 import { database } from "./database";
 import { parsed } from "./parsing";
-import type { Body } from "./question";
+import type { Body, Language } from "./question";
 import type { Maker, Series, Value } from "./series";
 
 const ROOT = "/api/foliot/v1";
@@ -239,11 +239,26 @@ const STATUS_MS = 8000;
 
 export const status = () => ask<Status>("status", "version", {}, { signal: AbortSignal.timeout(STATUS_MS) });
 
-export interface Running {
-  id: number;
+/** What asks the same again, in its language; without texts where they are too long to be kept. */
+export interface AskedQuestion {
+  language: Language;
+  texts: string[];
+  start_ms: number | null;
+  end_ms: number | null;
+  step_ms: number | null;
+}
+
+/** What is told of a question, whether it runs or has ended. */
+export interface Told {
   text: string;
   database: string;
   owner: string;
+  address: string | null;
+  question: AskedQuestion | null;
+}
+
+export interface Running extends Told {
+  id: number;
   memory_bytes: number;
   samples_read: number;
   runs_for_ms: number;
@@ -292,10 +307,7 @@ export interface Backup {
 /** The last backups, newest first. */
 export const backups = () => ask<{ backups: Backup[]; data_dir: string }>("backups", "backups", {});
 
-export interface Cost {
-  text: string;
-  database: string;
-  owner: string;
+export interface Cost extends Told {
   by_itself: boolean;
   count: number;
   took_ms: number;

@@ -94,7 +94,9 @@ function Page() {
           ))}
           <a href="docs">Documents</a>
         </nav>
-        <p class="about">{asked.answer ? `${asked.answer.version} on ${asked.answer.host}` : ""}</p>
+        <p class="about" title={asked.answer ? `${asked.answer.version} on ${asked.answer.host}` : ""}>
+          {asked.answer && <><span>{asked.answer.version}</span> <span>on {asked.answer.host}</span></>}
+        </p>
         {!opening && <DatabaseChoice at={at} />}
         <button type="button" class="plain theme" onClick={() => setTheme(NEXT[theme])} aria-label={`Colours: ${theme}`} title={`Colours: ${theme}`}>
           <svg viewBox="0 0 16 16" aria-hidden="true"><circle cx="8" cy="8" r="6" /><path class={theme} d="M8 2a6 6 0 0 1 0 12z" /></svg>

@@ -29,6 +29,13 @@ export function nearest(name: string, all: string[], most: number): string[] {
   return near.sort((a, b) => a.apart - b.apart || (a.other < b.other ? -1 : 1)).slice(0, most).map(({ other }) => other);
 }
 
+/** Parts of a name that are looked for. */
+const PARTS_MAX = 3;
+
+/** The longest parts of a name, longest first, as they stand between points and underscores: one that is spelled right finds those that are near. */
+export const partsOf = (name: string): string[] =>
+  [...new Set(name.split(/[^A-Za-z0-9]+/).filter((part) => part.length > HELD_MIN))].sort((a, b) => b.length - a.length).slice(0, PARTS_MAX);
+
 /** Whether a name has some letters in their order, with others between; both in lower case. */
 export function hasLetters(name: string, letters: string): boolean {
   let at = -1;

@@ -101,6 +101,12 @@ export function withStep(text: string, step: string): string {
 /** Names that OpenTSDB's text has room for. */
 export const isPlainName = (name: string) => name !== "" && name === name.trim() && !/[:{},=\t\n\r]/.test(name);
 
+/** One question shown without the others; all of them where that is so already. */
+export function alone(questions: Question[], at: number): Question[] {
+  const isAlone = questions.every(({ isHidden }, index) => isHidden === (index !== at));
+  return questions.map((question, index) => ({ ...question, isHidden: !isAlone && index !== at }));
+}
+
 /** What to look for in the catalogue instead of a name that is none, and the form with one of those that are found. */
 export interface Instead {
   of: UnknownName["of"];

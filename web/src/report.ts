@@ -28,6 +28,20 @@ export interface Report {
   machine: [string, string][];
   sections: { heading: string; words: string[]; tables: ReportTable[]; plots: Plot[] }[];
   right: boolean;
+  /** The server that was measured, and those that refused or answered wrongly; reports of before do not have them. */
+  subject?: string;
+  at_fault?: string[];
+}
+
+/** What is said of answers that were checked: a peer's fault is none of the server under test. */
+export function verdict({ right, subject = "", at_fault: names = [] }: Pick<Report, "right" | "subject" | "at_fault">): { said: string; isBad: boolean } | null {
+  if (right) return null;
+  if (!names.length) return { said: "something was refused or answered wrongly", isBad: true };
+  // The same server at another durability is the same server.
+  const server = (name: string) => name.split(" (")[0];
+  const isOwn = names.some((name) => server(name) === server(subject));
+  const wrong = `refused or answered wrongly: ${names.join(", ")}`;
+  return isOwn || !subject ? { said: wrong, isBad: true } : { said: `${subject}: every checked answer right; ${wrong}`, isBad: false };
 }
 
 /** Version of report.json that is read here. */

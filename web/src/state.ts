@@ -5,7 +5,7 @@ import { database, here } from "./database";
 import { isForeign, translated } from "./links";
 import { type Language, type Question, about, formOf, storedTexts } from "./question";
 import type { Scope } from "./scope";
-import { type Range, type Zone, isZone } from "./time";
+import { type Range, type Zone, durationMs, isZone } from "./time";
 
 export interface Explored {
   range: Range;
@@ -41,6 +41,9 @@ export interface Place {
 
 export const PAGES: PageName[] = ["home", "explore", "metrics", "dashboards", "monitoring", "import", "operations", "reports"];
 
+/** Pages whose addresses are not what they are called. */
+const CALLED: Record<string, PageName> = { benchmarks: "reports" };
+
 /** The page that an address leads to. */
 export function place(hash: string): Place {
   const text = hash.replace(/^#/, "");
@@ -53,7 +56,8 @@ export function place(hash: string): Place {
   const params = new URLSearchParams(query);
   if (isForeign(params)) return { page: "explore", params: translated(params) };
   const name = path.replace(/\/$/, "");
-  return { page: name ? PAGES.find((page) => page === name) ?? "unknown" : "home", params };
+  const called = CALLED[name.toLowerCase()] ?? PAGES.find((page) => page === name);
+  return { page: name ? called ?? "unknown" : "home", params };
 }
 
 /** The zone that an address names, the browser's own where none; nothing where the browser does not know it. */
@@ -63,6 +67,9 @@ export function zoneOf(params: URLSearchParams): Zone | null {
   const zone = /^(utc|etc\/utc|gmt)$/i.test(named) ? "utc" : named.replace(/^(?=\d\d:\d\d$)/, "+") || "local";
   return isZone(zone) ? zone : null;
 }
+
+/** Seconds, as a number or with a unit: 2, 2s, 5m. */
+const secondsOf = (text: string): number => Number(text) || (durationMs(text.trim()) ?? 0) / 1000;
 
 export function read(params: URLSearchParams): Explored {
   const explored = unexplored();
@@ -79,7 +86,7 @@ export function read(params: URLSearchParams): Explored {
   explored.range = { start: params.get("start") || "1h-ago", end: params.get("end") || "now" };
   explored.zone = zoneOf(params) ?? "local";
   explored.step = (params.get("step") ?? "").trim();
-  explored.refresh = Math.max(0, Math.min(3600, Number(params.get("refresh") ?? params.get("autoreload")) || 0));
+  explored.refresh = Math.max(0, Math.min(3600, secondsOf(params.get("refresh") ?? params.get("autoreload") ?? "")));
   explored.view = (["heatmap", "table", "samples", "number"] as const).find((view) => view === params.get("view")) ?? "graph";
   explored.top = Math.max(0, Math.min(1000, Math.floor(Number(params.get("top")) || 0)));
   explored.database = params.get("db") ?? "";

@@ -23,4 +23,11 @@ describe("an answer that is none", () => {
     expect([0, 408, 429, 500, 503].map((status) => refused(status, "").mayPass)).toEqual([true, true, true, true, true]);
     expect([400, 401, 403, 404, 413].some((status) => refused(status, "").mayPass)).toBe(false);
   });
+  it("names the functions that one which is none may have meant", () => {
+    const on = (message: string) => adviceOn(new Refusal(400, message, null));
+    expect(on("undefined function meen()")).toMatch(/^Did you mean mean.*\?/);
+    expect(on('1:1: parse error: unknown function with name "rat"')).toMatch(/^Did you mean rate.*\?/);
+    expect(on('1:1: parse error: unknown function with name "foo"')).toMatch(/^(Did you mean floor\? )?The editor offers all functions/);
+    expect(adviceOn(new Refusal(422, "Parameter value is NaN", null))).toContain("topk(5, up)");
+  });
 });

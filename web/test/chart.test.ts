@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { aligned } from "../src/parts/chart";
+import { aligned, belowLogarithm, tickLabels } from "../src/parts/chart";
 
 describe("lines over one row of times", () => {
   const times = Array.from({ length: 12 }, (_, at) => at * 10);
@@ -15,5 +15,15 @@ describe("lines over one row of times", () => {
     const coarse = { title: "c", times: [0, 20, 40, 60, 80, 100], values: [1, 2, 3, 4, 5, 6] };
     const [, , values] = aligned([steady, coarse], false).drawn as unknown as [number[], unknown, (number | null | undefined)[]];
     expect(values.includes(null)).toBe(false);
+  });
+});
+
+describe("A logarithmic axis", () => {
+  it("leaves ticks without a text empty", () => {
+    expect(tickLabels([1, null, 10, null, 100], "plain")).toEqual(["1", "", "10", "", "100"]);
+  });
+  it("tells how many values it has no place for", () => {
+    const line = (values: (number | null)[], isHidden = false) => ({ title: "", times: [], values, isHidden });
+    expect(belowLogarithm([line([1, 0, -2, null]), line([0.5, 3]), line([0, 0, 0], true)])).toBe(2);
   });
 });

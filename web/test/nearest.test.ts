@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { nearest } from "../src/nearest";
+import { nearest, partsOf } from "../src/nearest";
 
 describe("nearest names", () => {
   it.each([
@@ -10,4 +10,8 @@ describe("nearest names", () => {
     ["", ["cpu"], []],
     ["up", ["proc_group_cpu", "uptime", "ups"], ["ups"]],
   ])("of %s", (name, all, found) => expect(nearest(name, all, 3)).toEqual(found));
+  it("are looked for by the parts of a name, the longest first", () => {
+    expect(partsOf("http_requests_total:rate.of_5m")).toEqual(["requests", "total", "http"]);
+    expect(partsOf("up")).toEqual([]);
+  });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { curl, javascript, link, python } from "../src/code";
 import { halvesOf } from "../src/metric";
-import { about, formOf, influxqlOf, insteadOf, isRate, isShare, raw, textOf, asksStored } from "../src/question";
+import { about, alone, formOf, influxqlOf, insteadOf, isRate, isShare, raw, textOf, asksStored } from "../src/question";
 
 describe("forms", () => {
   it.each([
@@ -116,4 +116,14 @@ describe("samples as they are stored", () => {
 
   it.each([["avg:$step-avg:rate:m{h=*}{d=x}", "none:m{h=*}{d=x}"], ["none:m", "none:m"], ["sum:1m-avg-zero:m", "sum:1m-avg-zero:m"]])("%s", (text, wanted) =>
     expect(raw({ language: "opentsdb", text, isForm: true, isHidden: false }).text).toBe(wanted));
+});
+
+describe("One question alone", () => {
+  it("hides the others, and shows them again", () => {
+    const of = (...hidden: boolean[]) => hidden.map((isHidden, at) => ({ language: "promql" as const, text: String(at), isForm: false, isHidden }));
+    const shown = (questions: ReturnType<typeof of>, at: number) => alone(questions, at).map(({ isHidden }) => isHidden);
+    expect(shown(of(false, false, true), 1)).toEqual([true, false, true]);
+    expect(shown(of(true, false, true), 1)).toEqual([false, false, false]);
+    expect(shown(of(true, false, true), 0)).toEqual([false, true, true]);
+  });
 });

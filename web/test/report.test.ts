@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { rates } from "../src/parts/overview";
-import { type Report, compared, numberOf, reportOf, comparedPercentiles } from "../src/report";
+import { type Report, compared, numberOf, reportOf, comparedPercentiles, verdict } from "../src/report";
 
 const report = (rows: string[][], name = "rates"): Report => ({
   schema_version: 2, tool_version: "1", title: "t", command: "c", machine: [], right: true,
@@ -43,5 +43,15 @@ describe("latency by percentile", () => {
     expect(comparedPercentiles(before, after).map(({ lines }) => lines.map(({ name, points }) => [name, points]))).toEqual([[["a, before", [[1, 2]]], ["a, after", [[1, 3]]]]]);
     expect(comparedPercentiles(before, report("reads", []))).toEqual([]);
     expect(comparedPercentiles(report("writes", [line("a", [[1, 2]])], []), after)).toEqual([]);
+  });
+});
+
+describe("What is said of checked answers", () => {
+  it("names who was at fault, and that it was not the server under test", () => {
+    const of = (at_fault: string[] | undefined, subject?: string) => verdict({ right: false, ...(at_fault ? { at_fault } : {}), ...(subject ? { subject } : {}) });
+    expect(of(["InfluxDB", "TickTock"], "Foliot")).toEqual({ said: "Foliot: every checked answer right; refused or answered wrongly: InfluxDB, TickTock", isBad: false });
+    expect(of(["Foliot (os)", "TickTock"], "Foliot")).toEqual({ said: "refused or answered wrongly: Foliot (os), TickTock", isBad: true });
+    expect(of(undefined)).toEqual({ said: "something was refused or answered wrongly", isBad: true });
+    expect(verdict({ right: true, subject: "Foliot", at_fault: [] })).toBeNull();
   });
 });

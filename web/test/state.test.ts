@@ -47,6 +47,13 @@ describe("addresses", () => {
     expect(read(place(write(explored)).params)).toEqual(explored);
     expect(read(new URLSearchParams("zone=Mars/Olympus")).zone).toBe("local");
   });
+  it("say how often it is asked with or without a unit", () => {
+    const refresh = (text: string) => read(new URLSearchParams({ refresh: text })).refresh;
+    expect([refresh("2"), refresh("2s"), refresh("5m"), refresh("500ms"), refresh("2h"), refresh("often")]).toEqual([2, 2, 300, 0.5, 3600, 0]);
+  });
+  it("lead to pages by what these are called, too", () => {
+    expect([place("#/benchmarks").page, place("#/Benchmarks/").page, place("#/reports").page, place("#/nowhere").page]).toEqual(["reports", "reports", "reports", "unknown"]);
+  });
   it("say nothing where nothing is said", () => {
     expect(read(new URLSearchParams())).toEqual(unexplored());
     expect(read(new URLSearchParams("refresh=-3&view=x")).refresh).toBe(0);

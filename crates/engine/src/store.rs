@@ -260,6 +260,11 @@ impl Engine {
         self.store.upkeep.merge_all()
     }
 
+    /// Bytes of parts that [`Engine::merge_all`] would merge.
+    pub fn unmerged_bytes(&self) -> u64 {
+        self.store.upkeep.unfinished_bytes()
+    }
+
     /// Begins a new epoch now, as the store does by itself when most series have gone quiet.
     ///
     /// # Errors

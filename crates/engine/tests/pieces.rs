@@ -191,6 +191,9 @@ fn no_piece_ends_before_a_change_of_classes() {
     assert!(stats.head_bytes < 3 * SMALL && stats.parts > 1, "{stats:?}");
     check(&engine, &truth);
     engine.flush().unwrap();
+    let unmerged = engine.unmerged_bytes();
+    assert!(unmerged > 0 && unmerged <= engine.stats().part_bytes, "{unmerged}");
     engine.merge_all().unwrap();
+    assert_eq!(engine.unmerged_bytes(), 0);
     check(&engine, &truth);
 }

@@ -13,11 +13,14 @@ mod post;
 mod rate;
 mod rollup;
 mod show;
+mod texts;
 pub(crate) mod time;
 mod tsuid;
 mod words;
 
+pub use get::matchers;
 pub use plan::metric_names;
+pub use texts::{text_of, texts};
 pub use tsuid::Tsuid;
 pub(crate) use tsuid::write_id;
 pub use words::check_words;

@@ -57,7 +57,7 @@ pub use http::{Endpoint, HttpError, HttpRequest, Params, method, percent_decode,
 pub use key::KEY_SYNTAX;
 pub use lang::{
     Output, Request, RequiredName, Tables, Tsuid, TsuidWhere, check_words, deletes_refused,
-    metric_names,
+    matchers, metric_names, text_of, texts,
 };
 pub use once::parse_once;
 pub use picture::{Collected, Form, Graph};

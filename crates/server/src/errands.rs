@@ -2,7 +2,7 @@
 //! more after it for all who asked meanwhile: so however often it is asked for, a stop finds at
 //! most one under way and none waiting.
 
-use crate::jobs::{Job, JobState};
+use crate::jobs::{Job, JobState, Left};
 use crate::shared::Shared;
 use foliot_access::Principal;
 use foliot_engine::{Engine, Error};
@@ -14,12 +14,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(crate) struct Errand {
     what: &'static str,
     work: fn(&Engine) -> Result<(), Error>,
+    /// How many bytes are left to do, where that can be told.
+    left: Option<Left>,
     asked: Asked,
 }
 
 impl Errand {
-    pub(crate) fn new(what: &'static str, work: fn(&Engine) -> Result<(), Error>) -> Arc<Self> {
-        Arc::new(Self { what, work, asked: Asked::default() })
+    pub(crate) fn new(
+        what: &'static str,
+        work: fn(&Engine) -> Result<(), Error>,
+        left: Option<Left>,
+    ) -> Arc<Self> {
+        Arc::new(Self { what, work, left, asked: Asked::default() })
     }
 
     /// Has it done, if nobody else does, by a thread that may wait.
@@ -35,7 +41,10 @@ impl Errand {
         let what = self.what;
         let id = shared.queries.number();
         let asker = Arc::new(Principal::nobody());
-        shared.jobs.begin(Job::new(id, what, "asked for by a signal".to_owned(), asker));
+        let job = Job::new(id, what, "asked for by a signal".to_owned(), asker);
+        let left = self.left.zip(shared.store());
+        let left = left.map(|(left, store)| (left(store.engine()), left));
+        shared.jobs.begin(job.on_the_store(left));
         let outcome = match shared.is_stopping() {
             true => Some(Err(Error::Closed)),
             false => shared.store().map(|store| (self.work)(store.engine())),

@@ -3,7 +3,7 @@
 use crate::aside::aside;
 use crate::exemplars;
 use crate::metrics::{Way, now_ns, reason_name};
-use crate::rejects::shortened;
+use crate::rejects::{ROWS_TOGETHER_MAX, shortened};
 use crate::senders::{self, Sent};
 use crate::shared::Shared;
 use crate::store::Store;
@@ -266,7 +266,41 @@ fn log_failure(shared: &Shared, way: Way, error: &Error) {
     }
 }
 
-/// Keeps the first reject of each reason for whoever looks, and logs it once in a while for each
+/// What was refused for one reason.
+#[derive(Default)]
+struct OfReason<'a> {
+    count: usize,
+    /// The one in the first line.
+    first: Option<&'a Reject>,
+    /// The first that are refused in words of their own, and the first of those that are not.
+    shown: Vec<&'a Reject>,
+    alike: Vec<&'a Reject>,
+}
+
+impl<'a> OfReason<'a> {
+    fn add(&mut self, reject: &'a Reject) {
+        self.count += 1;
+        // What decoders refuse and what the store refuses comes one after the other.
+        if self.first.is_none_or(|first| reject.line < first.line) {
+            self.first = Some(reject);
+        }
+        if self.shown.len() >= ROWS_TOGETHER_MAX {
+            return;
+        }
+        if self.shown.iter().all(|shown| shown.reason != reject.reason) {
+            self.shown.push(reject);
+        } else if self.alike.len() < ROWS_TOGETHER_MAX {
+            self.alike.push(reject);
+        }
+    }
+
+    /// Some of them, of each kind of words one before a second of any.
+    fn some(&self) -> impl Iterator<Item = &'a Reject> {
+        self.shown.iter().chain(&self.alike).copied().take(ROWS_TOGETHER_MAX)
+    }
+}
+
+/// Keeps some rejects of each reason for whoever looks, and logs the first once in a while for each
 /// protocol and reason: senders do not read the log of their sins. `line` finds the text of a
 /// line, where it is one.
 pub(crate) fn log_rejects<'a>(
@@ -275,23 +309,22 @@ pub(crate) fn log_rejects<'a>(
     rejects: &[Reject],
     line: &dyn Fn(u32) -> Option<&'a [u8]>,
 ) {
-    let mut firsts: BTreeMap<&'static str, (usize, &Reject)> = BTreeMap::new();
+    let mut found: BTreeMap<&'static str, OfReason<'_>> = BTreeMap::new();
     for reject in rejects {
-        let (count, first) = firsts.entry(reason_name(reject)).or_insert((0, reject));
-        *count += 1;
-        // What decoders refuse and what the store refuses comes one after the other.
-        if reject.line < first.line {
-            *first = reject;
-        }
+        found.entry(reason_name(reject)).or_default().add(reject);
     }
-    for (class, (count, first)) in firsts {
+    let now_ns = now_ns();
+    for (class, of_reason) in found {
         // What is no command may be a password that somebody typed.
-        let text = line(first.line).filter(|_| class != "command");
-        shared.rejects.keep(way.name(), class, (first, text), now_ns());
+        let text = |reject: &Reject| line(reject.line).filter(|_| class != "command");
+        for reject in of_reason.some() {
+            shared.rejects.keep(way.name(), class, (reject, text(reject)), now_ns);
+        }
+        let (Some(first), count) = (of_reason.first, of_reason.count) else { continue };
         if let Some(silent) = shared.rejects_log.admit(way.name(), class) {
             let reason = shortened(&first.reason);
             let from = senders::origin();
-            let text = shortened(&String::from_utf8_lossy(text.unwrap_or_default()));
+            let text = shortened(&String::from_utf8_lossy(text(first).unwrap_or_default()));
             let text = if text.is_empty() { text } else { format!(": {text}") };
             log::warn!(
                 "{count} rows by {}{from} refused for their {class}, the first in line {}{text}: \
@@ -300,5 +333,26 @@ pub(crate) fn log_rejects<'a>(
                 first.line
             );
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_refused_in_words_of_its_own_is_shown_before_more_of_the_same() {
+        let reject = |line: u32, reason: &str| Reject {
+            line,
+            field: "value".into(),
+            reason: reason.to_owned(),
+        };
+        let mut rejects: Vec<Reject> = (1..=30).map(|line| reject(line, "no number")).collect();
+        rejects.extend([reject(31, "no time"), reject(0, "no name")]);
+        let mut found = OfReason::default();
+        rejects.iter().for_each(|reject| found.add(reject));
+        let lines: Vec<u32> = found.some().map(|reject| reject.line).collect();
+        assert_eq!(lines, [1, 31, 0, 2, 3, 4, 5, 6, 7, 8]);
+        assert_eq!((found.count, found.first.map(|first| first.line)), (32, Some(0)));
     }
 }

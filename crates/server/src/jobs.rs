@@ -4,6 +4,7 @@
 
 use crate::metrics::now_ns;
 use foliot_access::Principal;
+use foliot_engine::Engine;
 use foliot_lock::{Mutex, Rank};
 use foliot_model::NANOS_PER_MILLI;
 use std::collections::VecDeque;
@@ -40,6 +41,9 @@ impl JobState {
     }
 }
 
+/// Tells how many bytes of work on the store are left.
+pub(crate) type Left = fn(&Engine) -> u64;
+
 /// A job, as it is listed.
 #[derive(Clone, Debug)]
 pub(crate) struct Job {
@@ -55,6 +59,8 @@ pub(crate) struct Job {
     pub(crate) ended_ms: Option<i64>,
     /// Bytes that are done, and that there are, of one that comes in pieces.
     pub(crate) bytes: Option<(u64, u64)>,
+    /// Bytes that there were to do of work on the store, and what tells how many are left.
+    pub(crate) left: Option<(u64, Left)>,
     pub(crate) state: JobState,
     /// Rows that were good, and that were refused.
     pub(crate) rows: (u64, u64),
@@ -75,6 +81,7 @@ impl Job {
             began_ms: now_ns() / NANOS_PER_MILLI,
             ended_ms: None,
             bytes: None,
+            left: None,
             state: JobState::Running,
             rows: (0, 0),
             outcome: String::new(),
@@ -85,6 +92,11 @@ impl Job {
     /// The same job, which comes in pieces that together have so many bytes.
     pub(crate) fn in_pieces(self, database: String, total_bytes: u64) -> Self {
         Self { database, bytes: Some((0, total_bytes)), ..self }
+    }
+
+    /// The same job, which is work on the store: how much there is, and what tells what is left.
+    pub(crate) fn on_the_store(self, left: Option<(u64, Left)>) -> Self {
+        Self { left, ..self }
     }
 
     /// Whether it can be ended: only between its pieces.

@@ -2,7 +2,7 @@
 //! `/api/stats/query`; and what they cost, question by question.
 
 use crate::metrics::now_ns;
-use crate::query::Title;
+use crate::query::{Question, Title};
 use foliot_access::Principal;
 use foliot_exec::Meter;
 use foliot_lock::{Mutex, Rank};
@@ -77,6 +77,10 @@ pub(crate) struct Listed {
     pub(crate) database: String,
     /// The name of who asked it; empty where nobody is asked for one.
     pub(crate) owner: String,
+    /// The address it is asked from.
+    pub(crate) from: Option<IpAddr>,
+    /// What asks it again.
+    pub(crate) question: Option<Question>,
     pub(crate) runs_for: Duration,
     pub(crate) memory_bytes: u64,
     pub(crate) samples: u64,
@@ -95,6 +99,9 @@ pub(crate) struct Cost {
     pub(crate) is_change: bool,
     /// Whether a page asked it by itself.
     pub(crate) by_itself: bool,
+    /// The address that asked it last, and what asks that again.
+    pub(crate) from: Option<IpAddr>,
+    pub(crate) question: Option<Question>,
     /// How often it was asked.
     pub(crate) count: u64,
     /// How long that took together.
@@ -120,7 +127,8 @@ impl Cost {
             == (&other.text, &other.database, other.owner(), other.by_itself)
     }
 
-    fn add(&mut self, other: &Self) {
+    fn add(&mut self, other: Self) {
+        (self.from, self.question) = (other.from, other.question);
         self.count += other.count;
         self.took += other.took;
         self.took_max = self.took_max.max(other.took_max);
@@ -165,6 +173,8 @@ impl Queries {
             text: running.title.text.clone(),
             database: running.title.database.clone(),
             owner: running.who.name().to_owned(),
+            from: running.title.from,
+            question: running.title.question.clone(),
             runs_for: running.began.elapsed(),
             memory_bytes: running.meter.memory_bytes(),
             samples: running.meter.samples_of_all(),
@@ -247,7 +257,7 @@ impl Queries {
     pub(crate) fn count(
         &self,
         who: Arc<Principal>,
-        Title { text, database, is_change, by_itself }: Title,
+        Title { text, database, is_change, by_itself, from, question }: Title,
         took: Duration,
         (samples, memory_peak_bytes): (u64, u64),
     ) {
@@ -257,6 +267,8 @@ impl Queries {
             database,
             is_change,
             by_itself,
+            from,
+            question,
             count: 1,
             took,
             took_max: took,
@@ -268,7 +280,7 @@ impl Queries {
         let mut costs = self.costs.lock();
         let is_same = |(of, known): &&mut (u64, Cost)| *of == hash && known.is_same(&cost);
         if let Some((_, known)) = costs.iter_mut().find(is_same) {
-            return known.add(&cost);
+            return known.add(cost);
         }
         if costs.len() >= COSTS_MAX {
             let cheapest = costs.iter().enumerate().min_by_key(|(_, (_, cost))| cost.took);

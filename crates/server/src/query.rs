@@ -15,15 +15,18 @@ mod brief;
 mod lanes;
 mod long;
 mod out;
+mod title;
 
 pub(crate) use lanes::Lanes;
 use lanes::Place;
 pub(crate) use long::Reading;
+pub(crate) use title::{Language, Question, Title, listed_text};
 
 use crate::http::{Message, PLAIN, Pieces, Reply, status_of_wait};
 use crate::limits::Limit;
 use crate::metrics::Metrics;
 use crate::queries::Entry;
+use crate::senders;
 use crate::shared::Shared;
 use flate2::{Compression, write::GzEncoder};
 use foliot_access::Principal;
@@ -36,6 +39,7 @@ use foliot_plan::grid::{Grid, Notes, Steps, Stored, Took};
 use foliot_plan::rows::Select;
 use hyper::StatusCode;
 use out::Out;
+use std::net::IpAddr;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
@@ -89,45 +93,13 @@ pub(crate) type Encode<'a> = dyn FnMut(&Frame, &mut Vec<u8>) -> Result<(), Failu
 /// Appends a piece of a table to an answer.
 pub(crate) type Each<'a> = dyn FnMut(&Table, &mut Vec<u8>) -> Result<(), Failure> + 'a;
 
-/// What a query is listed as while it runs.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Title {
-    pub(crate) text: String,
-    pub(crate) database: String,
-    /// Whether it changes what is stored, so that it is no question.
-    pub(crate) is_change: bool,
-    /// Whether nobody asked it: a page looks something up, or draws a panel of its own.
-    pub(crate) by_itself: bool,
-}
-
-impl Title {
-    /// A question's text, cut to what a person reads, and the database that is asked.
-    pub(crate) fn new(text: &str, database: impl Into<String>) -> Self {
-        let (text, database) = (listed_text(text).to_owned(), database.into());
-        Self { text, database, is_change: false, by_itself: false }
-    }
-
-    /// What a page looks up by itself, and its database.
-    pub(crate) fn by_itself(text: &str, database: impl Into<String>) -> Self {
-        Self { by_itself: true, ..Self::new(text, database) }
-    }
-}
-
-/// As much of a question's text as a person reads.
-pub(crate) fn listed_text(text: &str) -> &str {
-    const CHARS_MAX: usize = 2_000;
-    if text.len() <= CHARS_MAX {
-        return text;
-    }
-    let end = text.char_indices().nth(CHARS_MAX).map_or(text.len(), |(end, _)| end);
-    text.get(..end).unwrap_or(text)
-}
-
 /// Where a door's encoder meets the executor: runs plans and collects the answer's bytes.
 pub(crate) struct Work<'a> {
     pub(crate) snapshot: &'a Snapshot,
     shared: &'a Shared,
     who: Arc<Principal>,
+    /// The address that asks.
+    from: Option<IpAddr>,
     meter: Meter,
     out: Out,
     /// Its place in the list of queries that run.
@@ -289,11 +261,12 @@ impl Work<'_> {
     /// From now on the query is listed as this, as another one. What is over before anybody could
     /// look at it is not listed, but what it cost is remembered.
     pub(crate) fn list_as(&mut self, title: impl FnOnce() -> Title) {
+        let title = Title { from: self.from, ..title() };
         if self.is_brief() {
-            self.titles.push((title(), Instant::now()));
+            self.titles.push((title, Instant::now()));
         } else {
             let (queries, meter) = (&self.shared.queries, self.meter.clone());
-            self.entry = Some(queries.enter(self.who.clone(), title(), meter));
+            self.entry = Some(queries.enter(self.who.clone(), title, meter));
         }
     }
 
@@ -318,10 +291,11 @@ type Run = dyn FnMut(&mut Work<'_>) -> Result<Ran, Failure> + Send;
 
 /// What a query does.
 pub(crate) struct Job {
-    /// Who asks.
+    /// Who asks, and from which address.
     who: Arc<Principal>,
+    from: Option<IpAddr>,
     /// Nothing when what it runs says so itself, piece by piece.
-    title: Option<Title>,
+    title: Option<Box<Title>>,
     /// What its question has in common with others, to tell what they cost.
     shape: u64,
     run: Box<Run>,
@@ -342,7 +316,10 @@ impl Job {
     ) -> Self {
         let shape = title.as_ref().map_or(0, |title| lanes::shape_of(&title.text));
         let (run, only_reads, is_of_queries) = (Box::new(run), false, false);
-        Self { who, title, shape, run, only_reads, is_of_queries, place: None }
+        // Who works on it later knows no peer.
+        let from = senders::peer();
+        let title = title.map(|title| Box::new(Title { from, ..title }));
+        Self { who, from, title, shape, run, only_reads, is_of_queries, place: None }
     }
 
     /// The same job, which is listed as something else than the question that is its shape.
@@ -488,11 +465,12 @@ fn perform(
     let out = Out::within(&shared.config, packer, Some(sender), cancel.clone(), deadline);
     let snapshot = store.snapshot(&job.who);
     let meter = Meter::new(limits, cancel);
-    let (who, status) = (job.who.clone(), StatusCode::OK);
+    let (who, from, status) = (job.who.clone(), job.from, StatusCode::OK);
     let (entry, titles) = (None, Vec::new());
-    let mut work = Work { snapshot: &snapshot, shared, who, meter, out, entry, titles, status };
+    let mut work =
+        Work { snapshot: &snapshot, shared, who, from, meter, out, entry, titles, status };
     if let Some(title) = job.title.take() {
-        work.list_as(|| title);
+        work.list_as(|| *title);
     }
     let outcome = Pattern::weighed(|| (job.run)(&mut work));
     // Whoever has the answer finds the query gone and its place free. Of a longer answer pieces may

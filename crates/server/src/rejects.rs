@@ -6,9 +6,19 @@ use foliot_lock::{Mutex, Rank};
 use foliot_model::Reject;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Rows that are kept of each protocol and reason: enough to see what they have in common. No
-/// sender can push out what another one's door refused.
-const ROWS_MAX: usize = 5;
+/// Rows that are kept of each protocol and reason. No sender can push out what another one's door
+/// refused.
+const ROWS_MAX: usize = 20;
+
+/// Rows that are kept of what came together, so that one request does not push out all others.
+pub(crate) const ROWS_TOGETHER_MAX: usize = 10;
+
+/// Rows of each protocol and reason that are listed in any case: enough to see what they have in
+/// common.
+const LISTED_EACH: usize = 5;
+
+/// Rows up to which more are listed, in turn of each protocol and reason.
+const LISTED_ALL: usize = 20;
 
 /// Characters of what is said of a row.
 const CHARS_MAX: usize = 200;
@@ -58,16 +68,20 @@ impl Rejects {
         rows.push_back(Refused { time_ns, address, line: reject.line, message, text });
     }
 
-    /// All of them with protocol and reason, newest first.
+    /// The newest of each protocol and reason, as many of one as of another, newest first.
     pub(crate) fn list(&self) -> Vec<(&'static str, &'static str, Refused)> {
         let kept = self.0.lock();
-        let mut listed: Vec<_> = kept
-            .iter()
-            .flat_map(|((protocol, reason), rows)| {
-                rows.iter().map(move |row| (*protocol, *reason, row.clone()))
-            })
-            .collect();
-        listed.sort_by_key(|(.., row)| std::cmp::Reverse(row.time_ns));
+        let mut listed = Vec::new();
+        for turn in 0..ROWS_MAX {
+            for ((protocol, reason), rows) in kept.iter() {
+                let has_room = turn < LISTED_EACH || listed.len() < LISTED_ALL;
+                let row = rows.iter().rev().nth(turn).filter(|_| has_room);
+                listed.extend(row.map(|row| (*protocol, *reason, row.clone())));
+            }
+        }
+        drop(kept);
+        // Lines that came together stand as they were sent.
+        listed.sort_by_key(|(.., row)| (std::cmp::Reverse(row.time_ns), row.line));
         listed
     }
 }
@@ -81,22 +95,35 @@ pub(crate) fn shortened(message: &str) -> String {
 mod tests {
     use super::*;
 
+    fn reject(line: u32) -> Reject {
+        Reject { line, field: "value".into(), reason: "é".repeat(300) }
+    }
+
     #[test]
     fn the_newest_of_each_protocol_and_reason_are_kept() {
         let rejects = Rejects::default();
-        let reject = |line| Reject { line, field: "value".into(), reason: "é".repeat(300) };
-        for line in 1..=9 {
+        for line in 1..=29 {
             let told = (&reject(line), Some(&b"put x"[..]));
             rejects.keep("telnet", "value", told, i64::from(line) * 10);
         }
-        rejects.keep("udp", "value", (&reject(1), None), 35);
+        rejects.keep("udp", "value", (&reject(1), None), 115);
         let listed = rejects.list();
         let told: Vec<_> = listed.iter().map(|(way, _, row)| (*way, row.line)).collect();
-        assert_eq!(
-            told,
-            [("telnet", 9), ("telnet", 8), ("telnet", 7), ("telnet", 6), ("telnet", 5), ("udp", 1)]
-        );
-        assert_eq!((&*listed[0].2.text, &*listed[5].2.text), ("put x", ""));
+        assert_eq!(told.len(), LISTED_ALL);
+        assert_eq!((told[0], told[18], told[19]), (("telnet", 29), ("telnet", 11), ("udp", 1)));
+        assert_eq!((&*listed[0].2.text, &*listed[19].2.text), ("put x", ""));
         assert!(listed.iter().all(|(.., row)| row.message.chars().count() == CHARS_MAX));
+    }
+
+    #[test]
+    fn each_protocol_has_its_share_of_what_is_listed() {
+        let rejects = Rejects::default();
+        for way in ["a", "b", "c", "d", "e", "f"] {
+            (1..=20).for_each(|line| rejects.keep(way, "value", (&reject(line), None), 7));
+        }
+        (1..=3).for_each(|line| rejects.keep("g", "value", (&reject(line), None), 7));
+        let listed = rejects.list();
+        let of = |way| listed.iter().filter(|(of, ..)| *of == way).count();
+        assert_eq!((listed.len(), of("a"), of("f"), of("g")), (33, 5, 5, 3));
     }
 }

@@ -191,8 +191,8 @@ impl Server {
         };
         let reloading = reload_when_asked(self.shared.clone(), reload_now, in_use, read);
         self.loops.first().spawn(reloading);
-        let flush = Errand::new("flush", Engine::flush);
-        let merge = Errand::new("merge", Engine::merge_all);
+        let flush = Errand::new("flush", Engine::flush, None);
+        let merge = Errand::new("merge", Engine::merge_all, Some(Engine::unmerged_bytes));
         manager::say_ready();
         self.loops.first().block_on(async {
             let feeding = manager::feed_watchdog(self.loops.places());

@@ -21,7 +21,7 @@ import { Toolbar, ViewBar } from "../parts/toolbar";
 import { curl, javascript, link, python } from "../code";
 import { type Walk, forget, keep, kept, walked } from "../history";
 import { useKeys } from "../keys";
-import { type Body, type Question, asksStored, emptyForm, isGrowth, textOf } from "../question";
+import { type Body, type Question, alone, asksStored, emptyForm, isGrowth, textOf } from "../question";
 import { csv, json, tablesCsv } from "../series";
 import { type Explored, place, read, write, zoneOf } from "../state";
 import { durationText, timeText } from "../time";
@@ -97,7 +97,7 @@ export function Explore({ params }: { params: URLSearchParams }) {
             <div key={index}>
               <Row
                 question={question} index={index} database={explored.database} canRemove={explored.questions.length > 1}
-                onChange={(next) => setQuestion(index, next)} onRemove={() => setQuestion(index, null)} onRun={asked.again}
+                onChange={(next) => setQuestion(index, next)} onRemove={() => setQuestion(index, null)} onAlone={() => set({ questions: alone(explored.questions, index) })} onRun={asked.again}
               />
               {failed?.question.text === question.text && failed.answer?.notes.map((note) => <p class="hint" key={note}>{note}</p>)}
               {failed?.question.text === question.text && failed.answer?.series.length === 0 && !failed.answer.tables && <NearestOfNothing question={question} database={explored.database} onChoose={(next) => setQuestion(index, next)} />}

@@ -1,8 +1,11 @@
 // What comes when somebody goes there: pages on which files are opened, what Prometheus' files have
-// configured, and what changes dashboards.
+// configured, what changes dashboards, and views of Operations that are no overview.
 
 export { BoardEdit } from "../parts/boardedit";
 export { BoardImport } from "../parts/boardimport";
+export { Backups } from "../parts/backups";
+export { Queries } from "../parts/queries";
+export { Retention } from "../parts/retention";
 export { Import } from "./import";
 export { Monitoring } from "./monitoring";
 export { Reports } from "./reports";

@@ -1,7 +1,7 @@
 // Home: what is here and what comes in; without anything, how to send a first point.
 
 import { useRef, useState } from "preact/hooks";
-import { Refusal, type Status, catalogue, query, status } from "../api";
+import { type Moment, Refusal, type Status, catalogue, pastDay, query, status } from "../api";
 import { CLIENTS } from "../clients";
 import { database } from "../database";
 import { useAsked, useHidesOwn } from "../hooks";
@@ -10,12 +10,16 @@ import { Machine } from "../parts/machine";
 import { HideOwn, isOwn } from "../parts/own";
 import { Copy, Failed, Loading, Meter, Tile } from "../parts/small";
 import { about, bodyOf, isRate } from "../question";
+import { type Rates, lookOf, pastLook, ratesAt } from "../rates";
 import { numbers, sharedLabels, title } from "../series";
 import { spanText } from "../time";
 import { format, unitOf } from "../units";
 import { exploring } from "../state";
 
 const EVERY_MS = 2000;
+
+/** A moment is kept each minute. */
+const PAST_EVERY_MS = 60_000;
 
 /** As long as the graph of rates goes back: it begins when the page is opened. */
 const KEPT_MS = 5 * 60_000;
@@ -34,7 +38,8 @@ export function Home() {
   const asked = useAsked("status", () => status(), EVERY_MS);
   const newest = useAsked("newest", (signal) => catalogue("newest", { limit: 200 }, signal), EVERY_MS);
   const [hidesOwn, setHidesOwn] = useHidesOwn();
-  const rates = useRates(asked.answer);
+  const past = useAsked("history", () => pastDay(), PAST_EVERY_MS);
+  const { lines, rates, span } = useRates(asked.answer, past.answer?.moments ?? []);
   const now = asked.answer;
   const names = newest.answer?.names ?? [];
   const foreign = names.filter((name) => !isOfServer(name));
@@ -48,16 +53,16 @@ export function Home() {
         ? <p class="caution">What comes in, memory and disk are for those with the role <b>operator</b>. <a href="#/explore">Explore</a>, <a href="#/metrics">Metrics</a> and <a href="#/dashboards">Dashboards</a> are for everybody who may read.</p>
         : <Failed error={asked.error} again={asked.again} />)}
       {!now && asked.isLoading && <Loading what="Asking the server…" />}
-      {now && <Tiles now={now} rate={rates.total} />}
+      {now && <Tiles now={now} rates={rates} />}
       {isNew.current && <First names={foreign} own={database() || now?.database || "default"} />}
       <div class={now ? "pair" : ""}>
         {now && (
           <section class="card">
-            <div class="head"><h2>Coming in</h2><span class="now">{format(rates.total, "/s")}</span></div>
-            {rates.lines.length
-              ? <Chart lines={rates.lines} span={rates.span} unit="/s" zone="local" height={240} isStacked fromZero label="Samples a second by protocol" />
+            <div class="head"><h2>Coming in</h2><span class="now">{format(rates?.total, "/s")}</span></div>
+            {lines.length
+              ? <Chart lines={lines} span={span} unit="/s" zone="local" height={240} isStacked fromZero label="Samples a second by protocol" />
               : <p class="note">Two looks at the counters make a rate…</p>}
-            <ul class="key">{rates.lines.map((line, index) => <li key={line.title} class={`c${index}`}>{line.title} {format(line.values.at(-1), "/s")}</li>)}</ul>
+            <ul class="key">{lines.map((line, index) => <li key={line.title} class={`c${index}`}>{line.title} {format(line.values.at(-1), "/s")}</li>)}</ul>
           </section>
         )}
         <section class="card">
@@ -75,13 +80,13 @@ export function Home() {
   );
 }
 
-function Tiles({ now, rate }: { now: Status; rate: number | null }) {
+function Tiles({ now, rates }: { now: Status; rates: Rates | null }) {
   const { store, memory } = now;
   return (
     <div class="tiles">
-      <Tile name="Values a second" value={rate === null ? "…" : format(rate)} note={`${format(store?.samples ?? 0)} since the start, ${spanText(now.uptime_ms)} ago`} />
+      <Tile name="Values a second" value={rates ? format(rates.total) : "…"} note={`${rates ? `over the last ${spanText(rates.overMs)}; ` : ""}${format(store?.samples ?? 0)} since the start, ${spanText(now.uptime_ms)} ago`} />
       <Tile name="Series" value={format(store?.series ?? 0)} note={`${format(store?.part_samples ?? 0)} samples in parts`} />
-      <Tile name="Memory" value={format(memory.resident_bytes, "bytes")} note={memory.limit_bytes ? `of ${format(memory.limit_bytes, "bytes")}` : ""}>
+      <Tile name="Memory" value={format(memory.resident_bytes, "bytes")} note={`resident in this process${memory.limit_bytes ? `, of ${format(memory.limit_bytes, "bytes")}` : ""}`}>
         {memory.limit_bytes && <Meter value={memory.resident_bytes} max={memory.limit_bytes} label="Memory" />}
       </Tile>
       <Tile name="On disk" value={format((store?.part_bytes ?? 0) + (store?.wal_bytes ?? 0), "bytes")} note={store?.disk_free_bytes ? `${format(store.disk_free_bytes, "bytes")} free` : "parts and log"} />
@@ -90,8 +95,11 @@ function Tiles({ now, rate }: { now: Status; rate: number | null }) {
   );
 }
 
-/** Rates by protocol, from one look at the counters to the next. */
-function useRates(now: Status | null): { lines: Line[]; total: number | null; span: { start: number; end: number } } {
+/** Moments of the last day that are looked at: those that rates of what is kept may reach back to. */
+const MOMENTS_MAX = 10;
+
+/** Rates by protocol, each of about the minute before. */
+function useRates(now: Status | null, past: Moment[]): { lines: Line[]; rates: Rates | null; span: { start: number; end: number } } {
   const kept = useRef<Status[]>([]);
   const last = kept.current.at(-1);
   if (now && now.now_ms !== last?.now_ms) {
@@ -99,21 +107,16 @@ function useRates(now: Status | null): { lines: Line[]; total: number | null; sp
     if (last && now.uptime_ms < last.uptime_ms) kept.current = [];
     kept.current = [...kept.current, now].filter((one) => now.now_ms - one.now_ms <= KEPT_MS);
   }
-  const all = kept.current;
-  const ways = Object.keys(now?.ingest ?? {});
-  const rate = (index: number, way: string) => {
-    const [before, after] = [all[index - 1], all[index]];
-    if (!before || !after) return null;
-    const count = (after.ingest[way]?.samples ?? 0) - (before.ingest[way]?.samples ?? 0);
-    return 1000 * count / Math.max(1, after.now_ms - before.now_ms);
-  };
-  const times = all.slice(1).map((one) => one.now_ms);
-  const lines = ways.map((way) => ({ title: way, times, values: times.map((_, index) => rate(index + 1, way)) }))
-    .filter((line) => line.values.some((value) => value));
+  const looks = kept.current.map(lookOf);
   const end = now?.now_ms ?? Date.now();
-  const total = all.length > 1 ? ways.reduce((sum, way) => sum + (rate(all.length - 1, way) ?? 0), 0) : null;
-  const start = Math.min(all[0]?.now_ms ?? end, end - SHOWN_LEAST_MS);
-  return { lines: times.length > 1 ? lines : [], total, span: { start, end } };
+  const startMs = now ? now.now_ms - now.uptime_ms : end;
+  const others = [...past.slice(-MOMENTS_MAX).map(pastLook), ...looks];
+  const all = looks.map((look) => ratesAt(look, others, startMs));
+  const times = looks.map(({ atMs }) => atMs);
+  const lines = Object.keys(now?.ingest ?? {}).map((way) => ({ title: way, times, values: all.map((rates) => rates?.byWay[way] ?? null) }))
+    .filter((line) => line.values.some((value) => value));
+  const start = Math.min(looks[0]?.atMs ?? end, end - SHOWN_LEAST_MS);
+  return { lines: times.length > 1 ? lines : [], rates: all.at(-1) ?? null, span: { start, end } };
 }
 
 /** The first point: how to send it, and what became of it. */

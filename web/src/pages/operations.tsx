@@ -4,11 +4,9 @@
 import { type Status, status } from "../api";
 import { useAsked, useInSight } from "../hooks";
 import { Failed, Loading } from "../parts/small";
-import { Backups } from "../parts/backups";
 import { Log, Settings } from "../parts/configured";
+import { Later } from "../parts/later";
 import { Overview } from "../parts/overview";
-import { Queries } from "../parts/queries";
-import { Retention } from "../parts/retention";
 import { Senders } from "../parts/senders";
 import { Storage } from "../parts/storage";
 
@@ -37,10 +35,10 @@ export function Operations({ params }: { params: URLSearchParams }) {
       {now && <Alarms now={now} />}
       {view === "overview" && now && <Overview now={now} />}
       {view === "senders" && <Senders />}
-      {view === "queries" && <Queries />}
+      {view === "queries" && <Later which="Queries" />}
       {view === "storage" && now && <Storage now={now} />}
-      {view === "backups" && <Backups />}
-      {view === "retention" && <Retention />}
+      {view === "backups" && <Later which="Backups" />}
+      {view === "retention" && <Later which="Retention" />}
       {view === "settings" && <Settings />}
       {view === "log" && <Log />}
     </div>

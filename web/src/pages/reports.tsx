@@ -4,7 +4,7 @@
 import { useRef, useState } from "preact/hooks";
 import { Empty, Failed } from "../parts/small";
 import { COLORS } from "../parts/chart";
-import { type Plot, type Report, type ReportTable, compared, comparedPercentiles, reportOf } from "../report";
+import { type Plot, type Report, type ReportTable, compared, comparedPercentiles, reportOf, verdict } from "../report";
 import { format, tickSteps } from "../units";
 
 export function Reports() {
@@ -56,9 +56,10 @@ export function Reports() {
 }
 
 function Head({ report }: { report: Report }) {
+  const told = verdict(report);
   return (
     <section class="card">
-      <div class="head"><h2>{report.title}</h2>{!report.right && <b class="quiet">something was refused or answered wrongly</b>}</div>
+      <div class="head"><h2>{report.title}</h2>{told && <b class={told.isBad ? "quiet" : "note"}>{told.said}</b>}</div>
       <pre class="command">{report.command}</pre>
       <dl class="facts">{report.machine.flatMap(([name, value]) => [<dt key={name}>{name}</dt>, <dd key={`${name} is`}>{value}</dd>])}<dt>foliot</dt><dd>{report.tool_version}</dd></dl>
     </section>

@@ -1,6 +1,6 @@
 // A graph: uPlot, with axes that know their unit, a crosshair, and a range that is dragged open.
 
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import type { Note } from "../api";
 import { stacked, withHoles } from "../series";
@@ -98,11 +98,22 @@ const AXIS_PX = 64;
 /** More where texts are long: those of close neighbours have many digits. */
 const roomFor: uPlot.Axis.Size = (_, texts) => Math.max(AXIS_PX, ...(texts ?? []).map((text) => 16 + 7 * String(text ?? "").length));
 
+/** Texts of ticks, those that are none left empty. */
+export function tickLabels(ticks: (number | null)[], unit: Unit): string[] {
+  const texts = ticksOf(ticks.filter((tick) => tick !== null), unit);
+  return ticks.map((tick) => (tick === null ? "" : texts.shift() ?? ""));
+}
+
+/** Values of lines that a logarithmic axis has no place for. */
+export const belowLogarithm = (lines: Line[]): number =>
+  lines.reduce((sum, { values, isHidden }) => sum + (isHidden ? 0 : values.filter((value) => value !== null && value <= 0).length), 0);
+
 /** An axis of values; the lines of the right one would cross those of the left. */
 function valueAxis(side: typeof LEFT | typeof RIGHT, unit: Unit): uPlot.Axis {
   return {
     ...look(), grid: grid(side === LEFT), side, scale: side === LEFT ? "y" : "right", size: roomFor, gap: 6, incrs: tickSteps(unit), space: 34,
-    values: (_, ticks) => ticksOf(ticks, unit),
+    // On a logarithmic axis only some of its lines have texts: others are nothing here.
+    values: (_, ticks) => tickLabels(ticks, unit),
   };
 }
 
@@ -346,5 +357,11 @@ export function Chart(props: Props) {
     if (isOld.current) plot.current?.setSeries(props.focus === null || props.focus === undefined ? null : props.focus + 1, { focus: true });
     isOld.current = true;
   }, [props.focus]);
-  return <div class="chart" ref={box} role="img" aria-label={props.label} />;
+  const below = useMemo(() => (props.isLogarithmic ? belowLogarithm(props.lines) : 0), [props.lines, props.isLogarithmic]);
+  return (
+    <>
+      <div class="chart" ref={box} role="img" aria-label={props.label} />
+      {below > 0 && <p class="note" role="status">{format(below)} {below === 1 ? "value" : "values"} of 0 or less {below === 1 ? "is" : "are"} not shown: a logarithmic axis has no place for {below === 1 ? "it" : "them"}.</p>}
+    </>
+  );
 }

@@ -34,6 +34,7 @@ export function Delete({ metric, onDone }: { metric: string; onDone: () => void 
   const [isBusy, setIsBusy] = useState(false);
   const isLong = useLong(isBusy);
   const abort = useRef<AbortController | null>(null);
+  const outcome = useRef<HTMLParagraphElement>(null);
   // What was counted is what goes: any change asks for another count.
   const typing = (set: (text: string) => void) => (event: { currentTarget: HTMLInputElement }) => {
     set(event.currentTarget.value);
@@ -41,6 +42,7 @@ export function Delete({ metric, onDone }: { metric: string; onDone: () => void 
     setSaid("");
   };
   const guarded = async (work: (signal: AbortSignal) => Promise<void>) => {
+    if (isBusy) return;
     const { signal } = abort.current = new AbortController();
     setIsBusy(true);
     setError(null);
@@ -71,6 +73,8 @@ export function Delete({ metric, onDone }: { metric: string; onDone: () => void 
     // Another server at this address may have another store.
     if (Math.abs(await begun() - begunMs) > SAME_START_MS) throw new Error("The server was started anew since this was counted. Nothing is deleted: count again.");
     const taken = await take(database(), wanted, false, signal);
+    // The button that had the focus goes; what became of it is read next.
+    outcome.current?.focus();
     setPreview(null);
     const differs = taken.samples !== counted.samples;
     setSaid(`${format(taken.samples)} samples of ${format(taken.series)} series are deleted${differs ? `; ${format(counted.samples)} of ${format(counted.series)} had been counted, before others came or went` : ""}. The audit log says so.`);
@@ -83,9 +87,9 @@ export function Delete({ metric, onDone }: { metric: string; onDone: () => void 
         <label>Labels, all if empty<input type="text" placeholder="host=web1" value={labels} onInput={typing(setLabels)} /></label>
         <label>From, the first if empty<input type="text" placeholder="30d-ago" value={from} onInput={typing(setFrom)} /></label>
         <label>To, now if empty<input type="text" placeholder="7d-ago" value={to} onInput={typing(setTo)} /></label>
-        <button type="submit" disabled={isBusy}>Count what would go</button>
+        <button type="submit" aria-disabled={isBusy}>Count what would go</button>
         {preview && (
-          <button type="button" class="danger" disabled={isBusy} onClick={() => go(preview)}>
+          <button type="button" class="danger" aria-disabled={isBusy} onClick={() => go(preview)}>
             Delete {format(preview.taken.samples)} samples of {format(preview.taken.series)} series, about {format(preview.taken.bytes, "bytes")}
           </button>
         )}
@@ -93,7 +97,7 @@ export function Delete({ metric, onDone }: { metric: string; onDone: () => void 
       </form>
       {isLong && <progress aria-label="It goes on" />}
       {error && <Failed error={error} />}
-      <p class="note" role="status">{said || (preview ? `${preview.doomed.start_ms === undefined ? "From the first" : `From ${timeText(preview.doomed.start_ms, "local")}`} to ${timeText(preview.doomed.end_ms!, "local")}. This cannot be undone.` : "Nothing goes before it is counted.")}</p>
+      <p class="note" role="status" ref={outcome} tabIndex={-1}>{said || (preview ? `${preview.doomed.start_ms === undefined ? "From the first" : `From ${timeText(preview.doomed.start_ms, "local")}`} to ${timeText(preview.doomed.end_ms!, "local")}. This cannot be undone.` : "Nothing goes before it is counted.")}</p>
     </section>
   );
 }

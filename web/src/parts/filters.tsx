@@ -1,7 +1,7 @@
 // Labels that series must have, each with a value of its own, and which of them tell lines apart.
 
 import { useState } from "preact/hooks";
-import type { Filter } from "../question";
+import { type Filter, bracesOf } from "../question";
 import { Suggest, named } from "./suggest";
 
 interface Props {
@@ -9,6 +9,12 @@ interface Props {
   /** What labels and values are looked for in. */
   of: Record<string, string>;
   onChange: (filters: Filter[]) => void;
+}
+
+/** The conditions that labels and values are looked for within: those of all filters but the one that is typed. */
+function within(filters: Filter[], typed?: Filter): { filters?: string } {
+  const others = filters.filter((filter) => filter !== typed && filter.pattern && filter.pattern !== "*");
+  return others.length ? { filters: bracesOf(others) } : {};
 }
 
 export function Filters({ filters, of, onChange }: Props) {
@@ -24,7 +30,7 @@ export function Filters({ filters, of, onChange }: Props) {
           <b>{filter.label}</b>
           <Suggest
             label={`Value of ${filter.label}`} value={filter.pattern} placeholder="*" isFirst={filter.label === added}
-            suggest={named("values", { ...of, label: filter.label })} onChange={(pattern) => set(at, { pattern: pattern || "*" })}
+            suggest={named("values", { ...of, label: filter.label, ...within(filters, filter) })} onChange={(pattern) => set(at, { pattern: pattern || "*" })}
           />
           <label title="A line for each value">
             <input type="checkbox" checked={filter.splits} onChange={(event) => set(at, { splits: event.currentTarget.checked })} />split
@@ -34,7 +40,7 @@ export function Filters({ filters, of, onChange }: Props) {
       ))}
       {adding
         ? <Suggest
-            className="label" label="Label" placeholder="Label" value="" isFirst suggest={named("labels", of)}
+            className="label" label="Label" placeholder="Label" value="" isFirst suggest={named("labels", { ...of, ...within(filters) })}
             onChange={(label) => {
               setAdding(false);
               setAdded(label);

@@ -13,6 +13,8 @@ interface Panel {
   title: string;
   unit: Unit;
   isStacked?: boolean;
+  /** What the figure beside the title is: that of the first line, or all of them together. */
+  headline: { of: "first" | "all"; said: string };
   /** OpenTSDB's texts, without `$step`'s aggregator in front of the host. */
   texts: (host: string) => string[];
   lines: (answers: Series[][]) => Line[];
@@ -38,15 +40,15 @@ function combined(title: string, a: Series | undefined, b: Series | undefined, f
   return { title, times, values };
 }
 
-const PANELS: Panel[] = [
+export const PANELS: Panel[] = [
   {
-    title: "Processor", unit: "percent", isStacked: true,
+    title: "Processor", unit: "percent", isStacked: true, headline: { of: "all", said: "busy or waiting" },
     texts: (host) => [`sum:$step-avg:rate{dropcounter}:proc.stat.cpu{type=*}{host=${host}}`, `sum:$step-avg:rate{dropcounter}:proc.stat.cpu{host=${host}}`],
     lines: ([parts, all]) => [["user", "user"], ["system", "system"], ["iowait", "waiting for disks"], ["nice", "nice"]]
       .map(([type = "", title = ""]) => combined(title, by(parts, "type", type), all?.[0], (part, whole) => (whole > 0 ? 100 * part / whole : 0))),
   },
   {
-    title: "Memory", unit: "bytes", isStacked: true,
+    title: "Memory", unit: "bytes", isStacked: true, headline: { of: "first", said: "used" },
     texts: (host) => ["memtotal", "memavailable", "memfree"].map((name) => `sum:$step-avg:proc.meminfo.${name}{host=${host}}`),
     lines: ([total, available, free]) => [
       combined("used", total?.[0], available?.[0], (a, b) => a - b),
@@ -54,22 +56,22 @@ const PANELS: Panel[] = [
     ],
   },
   {
-    title: "Load", unit: "plain",
+    title: "Load", unit: "plain", headline: { of: "first", said: "in 1 min" },
     texts: (host) => ["1min", "5min", "15min"].map((name) => `avg:$step-avg:proc.loadavg.${name}{host=${host}}`),
     lines: (found) => ["1 min", "5 min", "15 min"].map((title, index) => line(title, found[index]?.[0])),
   },
   {
-    title: "Network", unit: "bytes/s",
+    title: "Network", unit: "bytes/s", headline: { of: "all", said: "received and sent" },
     texts: (host) => [`sum:$step-avg:rate{dropcounter}:proc.net.bytes{direction=*}{host=${host},iface=not_literal_or(lo)}`],
     lines: ([found]) => [line("received", by(found, "direction", "in")), line("sent", by(found, "direction", "out"))],
   },
   {
-    title: "Disks", unit: "bytes/s",
+    title: "Disks", unit: "bytes/s", headline: { of: "all", said: "read and written" },
     texts: (host) => ["read", "write"].map((way) => `sum:$step-avg:rate{dropcounter}:iostat.disk.${way}_sectors{host=${host}}`),
     lines: (found) => ["read", "written"].map((title, index) => line(title, found[index]?.[0], 512)),
   },
   {
-    title: "Foliot's memory", unit: "bytes",
+    title: "Foliot's memory", unit: "bytes", headline: { of: "first", said: "resident" },
     texts: (host) => [`sum:$step-avg:process.resident_memory_bytes{host=${host}}`, `sum:$step-avg:foliot.head_bytes{host=${host}}`],
     lines: (found) => ["resident", "recent samples"].map((title, index) => line(title, found[index]?.[0])),
   },
@@ -96,6 +98,12 @@ export function Machine({ database, host }: { database: string; host: string }) 
   );
 }
 
+/** What stands beside a panel's title: a figure, and of what it is. */
+export function headlineOf({ headline: { of, said }, unit }: Pick<Panel, "headline" | "unit">, lasts: number[]): string {
+  const now = of === "all" ? lasts.reduce((all, last) => all + last, 0) : lasts[0];
+  return `${format(now, unit)} ${said}`;
+}
+
 function PanelCard({ panel, database, host }: { panel: Panel; database: string; host: string }) {
   const asked = useAsked(panel.title, async (signal) => {
     const span = { start: Date.now() - SPAN_MS, end: Date.now() };
@@ -107,11 +115,10 @@ function PanelCard({ panel, database, host }: { panel: Panel; database: string; 
   }, 10_000);
   const shown = asked.answer;
   const lasts = shown?.lines.map((one) => figures(one.values).last ?? 0) ?? [];
-  const now = panel.isStacked ? lasts.reduce((all, last) => all + last, 0) : lasts[0];
   const has = shown?.lines.some((one) => one.values.length > 1);
   return (
     <article class="card">
-      <div class="head"><h3>{panel.title}</h3><span class="now">{has ? format(now, panel.unit) : ""}</span></div>
+      <div class="head"><h3>{panel.title}</h3><span class="now">{has ? headlineOf(panel, lasts) : ""}</span></div>
       {asked.error && <Failed error={asked.error} again={asked.again} />}
       {shown && <Chart lines={shown.lines} span={shown.span} unit={panel.unit} zone="local" height={150} isStacked={Boolean(panel.isStacked)} label={panel.title} />}
       <ul class="key">{shown?.lines.map((one, index) => <li key={one.title} class={`c${index}`}>{one.title} {format(lasts[index], panel.unit)}</li>)}</ul>

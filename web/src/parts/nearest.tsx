@@ -4,7 +4,7 @@ import { unknownName } from "../advice";
 import { catalogue, fields } from "../api";
 import { useAsked } from "../hooks";
 import { namedIn, renamed } from "../influxql";
-import { nearest } from "../nearest";
+import { nearest, partsOf } from "../nearest";
 import { halvesOf, promqlName, storedFields } from "../metric";
 import { metricsIn, quotedMetricsIn, withMetric } from "../promql";
 import { type Question, formOf, insteadOf, selectorOf, textOf } from "../question";
@@ -66,24 +66,33 @@ async function unknownIn(text: string, database: string, signal: AbortSignal): P
   return { said: `${measurement} has no field “${unknown}”.`, name: unknown, others: near.length ? near : all.slice(0, NEAREST_MAX) };
 }
 
-/** Which metric of an expression of PromQL the store does not have, where all of them are known. */
+/** What PromQL spells a name with. */
+const bare = (name: string) => name.replace(/[^\w:]/g, "_");
+
+/** Names of metrics that have a part of one in theirs, where there are too many to look at all. */
+async function resembling(name: string, database: string, signal: AbortSignal): Promise<string[]> {
+  const searched = await Promise.all(partsOf(name).map((search) => catalogue("metrics", { db: database, limit: LOOKED_AT, search }, signal)));
+  return [...new Set(searched.flatMap(({ names }) => names))];
+}
+
+/** Which metric of an expression of PromQL the store does not have. */
 async function unknownMetric(text: string, database: string, signal: AbortSignal): Promise<Unknown | null> {
   const named = [...metricsIn(text), ...quotedMetricsIn(text)];
   if (!named.length) return null;
   const all = await catalogue("metrics", { db: database, limit: LOOKED_AT }, signal);
-  const bare = (name: string) => name.replace(/[^\w:]/g, "_");
   // Only the store knows whether what stands behind a point is a field, which makes it an underscore here.
   const fieldsOf = storedFields(database);
   for (const name of named) {
-    const like = all.names.filter((other) => bare(other) === bare(name));
+    const known = all.is_whole ? all.names : await resembling(name, database, signal);
+    const like = known.filter((other) => bare(other) === bare(name));
     const real = await Promise.all(like.map(async (other) => promqlName(await halvesOf(other, fieldsOf))));
     if (like.length && !real.includes(name)) return { said: `PromQL has another name for “${like[0]}”:`, name, others: [...new Set(real)].map(selectorOf) };
+    const spelled = [...new Set(known.map(bare))];
+    // A field stands behind its measurement, which is a metric by itself where the field is `value`.
+    if (like.length || spelled.includes(bare(name)) || spelled.includes(`${name}_value`)) continue;
+    return { said: `No metric of this database is called “${name}”.`, name, others: nearest(name, spelled, NEAREST_MAX) };
   }
-  const spelled = [...new Set(all.names.map(bare))];
-  // A field stands behind its measurement, which is a metric by itself where the field is `value`.
-  const name = named.find((one) => !spelled.includes(one) && !spelled.includes(`${one}_value`));
-  if (name === undefined || !all.is_whole) return null;
-  return { said: `No metric of this database is called “${name}”.`, name, others: nearest(name, spelled, NEAREST_MAX) };
+  return null;
 }
 
 const unknownOf = { opentsdb: null, influxql: unknownIn, promql: unknownMetric };

@@ -104,8 +104,8 @@ function Refused({ now }: { now: Status }) {
       {!now.rejects.length && <p class="note">None since the start.</p>}
       {now.rejects.length > 0 && (
         <>
-          <p class="note">The newest five of each protocol and reason; of rows that came together, the first.</p>
-          <div class="scroll" tabIndex={0} role="region" aria-label="Rows that were refused">
+          <p class="note">The newest, up to twenty: as many of one protocol and reason as of another. Of rows that came together, up to ten.</p>
+          <div class="scroll tall refused" tabIndex={0} role="region" aria-label="Rows that were refused">
             <table>
               <thead><tr><th scope="col">When</th><th scope="col">Protocol</th><th scope="col">From</th><th scope="col">Reason</th><th scope="col">What is wrong, and the line</th></tr></thead>
               <tbody>

@@ -1,7 +1,8 @@
 // Queries that run, with an end to each, other work that takes long, and what questions cost so far.
 
 import { useState } from "preact/hooks";
-import { type Cost, Refusal, type Running, cancel, costs, queries } from "../api";
+import { askedOver, askingAgain } from "../again";
+import { type Cost, Refusal, type Running, type Told, cancel, costs, queries } from "../api";
 import { useAsked } from "../hooks";
 import { spanText } from "../time";
 import { format } from "../units";
@@ -15,6 +16,26 @@ export function Queries() {
   const cost = useAsked("costs", () => costs(), EVERY_MS);
   return <><Runs asked={running} /><Jobs /><Costs asked={cost} /></>;
 }
+
+/** The text of a question, over which time it was asked, and a way to ask it again. */
+function Text({ of }: { of: Told }) {
+  const address = askingAgain(of);
+  const over = askedOver(of);
+  return (
+    <td class="question">
+      <span class="code">{of.text}</span>
+      <span class="note">
+        {address
+          ? <a href={address} aria-label={`Ask again: ${of.text}`}>Ask again</a>
+          : of.question && "Cut: too long to be asked again"}
+        {over && ` ${over}`}
+      </span>
+    </td>
+  );
+}
+
+/** Who asked, and from where. */
+const Owner = ({ of }: { of: Told }) => <td class="nowrap owner">{of.owner || "anyone"}{of.address && <span class="note">from {of.address}</span>}</td>;
 
 function Runs({ asked }: { asked: { answer: { queries: Running[] } | null; error: Error | null; again: () => void } }) {
   const [error, setError] = useState<Error | null>(null);
@@ -46,7 +67,7 @@ function Runs({ asked }: { asked: { answer: { queries: Running[] } | null; error
             <tbody>
               {rows.map((row) => (
                 <tr key={row.id}>
-                  <td class="nowrap">{spanText(row.runs_for_ms)}</td><td class="code">{row.text}</td><td>{row.database}</td><td class="nowrap">{row.owner || "anyone"}</td>
+                  <td class="nowrap">{spanText(row.runs_for_ms)}</td><Text of={row} /><td>{row.database}</td><Owner of={row} />
                   <td class="number">{format(row.samples_read)}</td><td class="number">{format(row.memory_bytes, "bytes")}</td>
                   <td class="number"><button type="button" disabled={row.is_cancelled} aria-label={`Cancel query ${row.id}`} onClick={() => end(row.id)}>{row.is_cancelled ? "ending…" : "Cancel"}</button></td>
                 </tr>
@@ -81,20 +102,21 @@ function Costs({ asked }: { asked: { answer: { costs: Cost[] } | null; error: Er
       </div>
       {asked.error && <Failed error={asked.error} again={asked.again} />}
       {!asked.answer && asked.isLoading && <Loading what="Asking the server…" />}
+      {rows.length > 0 && <p class="note">Range and address are those of the last time.</p>}
       {asked.answer && !rows.length && <p class="note">None since the start.</p>}
       {rows.length > 0 && (
         <div class="scroll tall" tabIndex={0} role="region" aria-label="Slow, frequent and heavy questions">
           <table>
             <thead>
               <tr>
-                <th scope="col">Query</th><th scope="col">Owner</th><th scope="col" class="number">Times</th><th scope="col" class="number">Total</th>
+                <th scope="col">Query</th><th scope="col">Database</th><th scope="col">Owner</th><th scope="col" class="number">Times</th><th scope="col" class="number">Total</th>
                 <th scope="col" class="number">Mean</th><th scope="col" class="number">Slowest</th><th scope="col" class="number">Samples</th><th scope="col" class="number">Memory</th>
               </tr>
             </thead>
             <tbody>
               {rows.map((row) => (
                 <tr key={`${row.owner}\0${row.database}\0${row.text}\0${row.by_itself}`}>
-                  <td class="code">{row.text}</td><td class="nowrap">{row.owner || "anyone"}</td><td class="number">{format(row.count)}</td>
+                  <Text of={row} /><td>{row.database}</td><Owner of={row} /><td class="number">{format(row.count)}</td>
                   <td class="number">{millis(row.took_ms)}</td><td class="number">{millis(row.took_ms / Math.max(1, row.count))}</td><td class="number">{millis(row.took_max_ms)}</td>
                   <td class="number">{format(row.samples_read)}</td><td class="number">{format(row.memory_peak_bytes, "bytes")}</td>
                 </tr>

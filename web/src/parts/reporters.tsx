@@ -30,7 +30,7 @@ export function Reporters({ of }: { of: Record<string, string> }) {
         </p>
       )}
       {found && found.series.length > 0 && (
-        <div class="scroll" tabIndex={0} role="region" aria-label="Last samples">
+        <div class="scroll lasts" tabIndex={0} role="region" aria-label="Last samples">
           <table>
             <thead><tr><th scope="col">Series</th><th scope="col">Last sample</th><th scope="col" class="number">Ago</th><th scope="col">Made by</th></tr></thead>
             <tbody>

@@ -18,6 +18,8 @@ interface Props {
   canRemove: boolean;
   onChange: (question: Question) => void;
   onRemove: () => void;
+  /** Shows this question alone, or all of them where it is. */
+  onAlone: () => void;
   onRun: () => void;
 }
 
@@ -27,7 +29,7 @@ interface Told {
   texts: Partial<Record<Language, string>>;
 }
 
-export function Row({ question, database, index, canRemove, onChange, onRemove, onRun }: Props) {
+export function Row({ question, database, index, canRemove, onChange, onRemove, onAlone, onRun }: Props) {
   const form = question.language === "opentsdb" ? formOf(question.text) : null;
   const mode = question.language !== "opentsdb" ? question.language : question.isForm && form ? "form" : "text";
   // What was asked in the other languages comes back with them, unless the question came from elsewhere meanwhile.
@@ -37,27 +39,27 @@ export function Row({ question, database, index, canRemove, onChange, onRemove, 
     told.current.by = [question.text, next.text];
     onChange(next);
   };
-  const translated = async (language: Language): Promise<string> => {
+  const translated = async (language: Language, origin: Form | null): Promise<string> => {
     if (language === "opentsdb") return textOf(emptyForm());
-    if (!form?.metric) return language === "influxql" ? `SELECT mean(*) FROM "${TO_FILL_IN}" WHERE time >= $start AND time < $end GROUP BY time($step)` : "";
-    const halves = await halvesOf(form.metric, storedFields(database));
-    return language === "influxql" ? influxqlOf(form, halves) : promqlOf(form, promqlName(halves));
+    if (!origin?.metric) return language === "influxql" ? `SELECT mean(*) FROM "${TO_FILL_IN}" WHERE time >= $start AND time < $end GROUP BY time($step)` : "";
+    const halves = await halvesOf(origin.metric, storedFields(database));
+    return language === "influxql" ? influxqlOf(origin, halves) : promqlOf(origin, promqlName(halves));
   };
   const choose = async (next: string) => {
     const language = next === "influxql" || next === "promql" ? next : "opentsdb";
-    const { texts } = told.current;
-    let text = language === question.language ? question.text : texts[language];
     // A form that was changed since is translated anew.
-    if (form?.metric && language !== "opentsdb" && texts.opentsdb !== question.text) text = undefined;
+    if (form?.metric && language !== "opentsdb" && told.current.texts.opentsdb !== question.text) told.current.texts = {};
+    const { texts } = told.current;
     texts[question.language] = question.text;
-    change({ ...question, language, isForm: next === "form", text: text ?? await translated(language) });
+    // From one text to another language the way leads over the form that the text came from.
+    change({ ...question, language, isForm: next === "form", text: texts[language] ?? await translated(language, formOf(texts.opentsdb ?? "")) });
   };
   return (
     <section class={`row ${question.isHidden ? "off" : ""}`} aria-label={`Query ${index + 1}`}>
       <div class="row-head">
         <button
-          type="button" class="plain letter" aria-pressed={!question.isHidden} title={question.isHidden ? "Show" : "Hide"}
-          onClick={() => change({ ...question, isHidden: !question.isHidden })}
+          type="button" class="plain letter" aria-pressed={!question.isHidden} title={`Click: ${question.isHidden ? "show" : "hide"}. With Ctrl: this one alone.`}
+          onClick={(event) => (event.ctrlKey || event.metaKey ? onAlone() : change({ ...question, isHidden: !question.isHidden }))}
         >{letterOf(index)}</button>
         <select aria-label="Language" value={mode} onChange={(event) => choose(event.currentTarget.value)}>
           <option value="form" disabled={question.language === "opentsdb" && !form}>Form</option>

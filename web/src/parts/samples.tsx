@@ -29,9 +29,9 @@ export function Samples({ all, zone, label = "Samples" }: { all: Series[]; zone:
             return (
               <tr key={row}>
                 <td class="nowrap">{nanos ? nanoText(nanos, zone) : timeText(series.times[index] ?? 0, zone)}</td>
-                <td>{title(series, shared)}</td><td>{series.kinds?.[index] ?? series.kind}</td>
+                <td>{title(series, shared)}</td><td class="nowrap">{series.kinds?.[index] ?? series.kind}</td>
                 <td class="number">{value === null || value === undefined ? "–" : String(value)}</td>
-                {isTold && <td>{series.made_by ? <span title={`The first sample came ${timeText(series.made_by.at_ms, zone)}`}>{who(series.made_by)}, {series.made_by.protocol}</span> : <span class="note">not known</span>}</td>}
+                {isTold && <td class="nowrap">{series.made_by ? <span title={`The first sample came ${timeText(series.made_by.at_ms, zone)}`}>{who(series.made_by)}, {series.made_by.protocol}</span> : <span class="note">not known</span>}</td>}
               </tr>
             );
           })}

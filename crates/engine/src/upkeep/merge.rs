@@ -62,6 +62,11 @@ pub(crate) struct Debt {
 /// their kind in between.
 type Run = Vec<Arc<Part>>;
 
+/// Whether more can be merged of a run.
+fn is_open(run: &Run) -> bool {
+    run.len() > 1 || run.iter().any(|part| !is_final(part))
+}
+
 /// A merge to be done: neighbours of a run, the level of what comes out, and the slices of time
 /// that are written apart.
 pub(crate) struct Merge {
@@ -93,9 +98,14 @@ fn memory_of(part: &Arc<Part>) -> u64 {
 impl Upkeep {
     /// The next of all merges that can be done, due or not.
     pub(super) fn unfinished(&self, unreadable: &Unreadable) -> Option<Merge> {
-        let is_open = |run: &Run| run.len() > 1 || run.iter().any(|part| !is_final(part));
         let runs = runs(&self.files.view(), &self.ingest.retention(), unreadable);
         runs.into_iter().find(is_open).map(|run| self.merge_of(&run, LEVEL_FINAL))
+    }
+
+    /// Bytes of what is not merged as far as it goes.
+    pub(crate) fn unfinished_bytes(&self) -> u64 {
+        let runs = runs(&self.files.view(), &self.ingest.retention(), &Unreadable::new());
+        runs.iter().filter(|run| is_open(run)).map(|run| bytes(run)).sum()
     }
 
     /// What is due to be merged because of its number.

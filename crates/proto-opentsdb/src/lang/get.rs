@@ -8,6 +8,7 @@ use super::rollup::RollupUsage;
 use super::time::parse_time;
 use super::{Notes, Output, Question, Request, Source, Tsuid, zone};
 use crate::http::{HttpError, Params, missing_parameter};
+use foliot_model::Matcher;
 
 /// Reads the parameters of a GET query. Time zone and calendar are taken as in POST queries, which
 /// OpenTSDB's documents promise and its code forgot.
@@ -68,6 +69,15 @@ pub(super) fn between(
 /// Reads a question as `m=` has it.
 pub(super) fn question(text: &str) -> Result<Question, HttpError> {
     parse_question(text, "m", false, parse_metric)
+}
+
+/// The conditions that braces say behind a metric's name, as `{host=a|b}{dc=e*}`.
+///
+/// # Errors
+/// What is wrong with them.
+pub fn matchers(braces: &str) -> Result<Vec<Matcher>, HttpError> {
+    let (_, filters) = parse_metric(&format!("x{braces}"))?;
+    Ok(Filter::matchers(&filters))
 }
 
 /// How many questions a query may have; each is planned and run by itself.

@@ -87,7 +87,18 @@ impl Endpoint {
     pub(super) fn params(self, method: &str) -> &'static [&'static str] {
         match (self, method) {
             (Self::Catalogue, _) => {
-                &["of", "search", "without", "limit", "metric", "measurement", "label", "help"]
+                const NAMES: &[&str] = &[
+                    "of",
+                    "search",
+                    "without",
+                    "limit",
+                    "metric",
+                    "measurement",
+                    "label",
+                    "help",
+                    "filters",
+                ];
+                NAMES
             }
             (Self::Cardinality, _) => &[
                 "metric",

@@ -6,7 +6,7 @@ use super::{Loaded, now_ms, sleep_until};
 use crate::aside::aside;
 use crate::ingest;
 use crate::metrics::Way;
-use crate::query::{Failure, Title, collect};
+use crate::query::{Failure, Language, Question, Title, collect};
 use crate::shared::Shared;
 use foliot_lock::{Mutex, Rank};
 use foliot_monitor::{
@@ -416,7 +416,8 @@ async fn ask(
         return Err("this expression has no series".to_owned());
     };
     let database = shared.config.listen_database.database.clone();
-    let title = Title::new(&format!("rule {text}"), database);
+    let question = Question::new(Language::PromQl, vec![text.to_owned()]).over(at_ms, at_ms);
+    let title = Title::new(&format!("rule {text}"), database).asking(question);
     let who = shared.gate.anyone();
     let collected = collect(shared, who, title, grid, span.steps()).await;
     let rows = collected.map_err(|Failure { message, .. }| message)?;

@@ -130,7 +130,7 @@ impl Done {
         shared.metrics.query_samples.add(self.samples);
         shared.metrics.query_nanos.add(self.took.as_nanos() as u64);
         let began = self.costs.ended.checked_sub(self.took).unwrap_or(self.costs.ended);
-        self.costs.titles.extend(job.title.take().map(|title| (title, began)));
+        self.costs.titles.extend(job.title.take().map(|title| (*title, began)));
         self.costs.remember(shared);
         self.whole
     }
@@ -156,9 +156,9 @@ fn within(
     let deadline = began + limits.seconds;
     let cancel = Cancel::default();
     let out = Out::within(&shared.config, None, None, cancel.clone(), deadline);
-    let (who, meter, status) = (job.who.clone(), Meter::new(limits, cancel), StatusCode::OK);
-    let (entry, titles) = (None, Vec::new());
-    let mut work = Work { snapshot, shared, who, meter, out, entry, titles, status };
+    let (who, from, status) = (job.who.clone(), job.from, StatusCode::OK);
+    let (meter, entry, titles) = (Meter::new(limits, cancel), None, Vec::new());
+    let mut work = Work { snapshot, shared, who, from, meter, out, entry, titles, status };
     let ran = Pattern::weighed(|| (job.run)(&mut work));
     if work.meter.met().next().is_some() || work.out.has_sent {
         return Err(GivenUp::Dear);

@@ -10,7 +10,7 @@ use foliot_access::Need;
 use foliot_exec::{Charge, Error, Query, Ran};
 use foliot_model::{DEFAULT_FIELD, Kind, Matcher, Name, NamespaceId, Selector, Test, TimeRange};
 use foliot_plan::{Listing, What};
-use foliot_proto_opentsdb::{Params, Request, any_series};
+use foliot_proto_opentsdb::{Params, Request, any_series, matchers};
 use foliot_schema::{Database, Kinds, Policy};
 use hyper::StatusCode;
 use serde_json::{Value, json};
@@ -115,7 +115,7 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
     // A measurement has few fields, and who asks for them wants all.
     let usual = if of == "fields" { NAMES_MAX } else { NAMES_USUAL };
     let search = Search::read(&params, usual)?;
-    let selector = selector(&params, namespace);
+    let selector = filtered(&params, namespace)?;
     let given = |name, what| {
         let given = params.get(name).map(str::to_owned);
         given.ok_or_else(|| bad(&format!("{name}: {what}")))
@@ -222,6 +222,18 @@ pub(super) fn selector(params: &Params, namespace: NamespaceId) -> Selector {
         given("measurement").map(|name| Name { measurement: Test::equal(name), field: Test::Any });
     selector.names.extend(named);
     selector
+}
+
+/// The same, of those with the labels that `filters` says, where names of labels are listed.
+fn filtered(params: &Params, namespace: NamespaceId) -> Result<Selector, Reply> {
+    let mut selector = selector(params, namespace);
+    let Some(braces) = params.get("filters") else { return Ok(selector) };
+    if !matches!(params.get("of"), Some("labels" | "values")) {
+        return Err(bad("filters: only labels and values are listed by them"));
+    }
+    let matchers = matchers(braces).map_err(|error| bad(&format!("filters: {}", error.message)))?;
+    selector.matchers.extend(matchers);
+    Ok(selector)
 }
 
 /// The same, of those that have a `label`, with this `value` if one is said.

@@ -19,16 +19,23 @@ pub(super) fn list(shared: &Shared, who: &Principal) -> Reply {
         shared.jobs.list(who).into_iter().partition(|job| job.state == JobState::Running);
     ended.reverse();
     let changes = shared.queries.list(who).into_iter().filter(|query| query.is_change);
-    let mut rows: Vec<Value> = running.into_iter().map(job_row).collect();
+    let row = |job| job_row(job, shared);
+    let mut rows: Vec<Value> = running.into_iter().map(row).collect();
     rows.extend(changes.map(change_row));
     rows.extend(backups_running(shared, who).iter().map(backup_row));
     rows.sort_by_key(|row| row.get("began_ms").and_then(Value::as_i64));
-    rows.extend(ended.into_iter().map(job_row));
+    rows.extend(ended.into_iter().map(row));
     Reply::json(StatusCode::OK, json!({"jobs": rows}).to_string())
 }
 
-fn job_row(job: Job) -> Value {
-    let progress = |(done, total)| json!({"done": done, "total": total, "unit": "bytes"});
+fn job_row(job: Job, shared: &Shared) -> Value {
+    // What comes meanwhile is to be done, too, and is no step back.
+    let of_store = job.left.filter(|_| job.state == JobState::Running).zip(shared.store());
+    let of_store = of_store
+        .map(|((total, left), store)| (total.saturating_sub(left(store.engine())), total))
+        .filter(|(_, total)| *total > 0);
+    let progress =
+        |(done, total): (u64, u64)| json!({"done": done, "total": total, "unit": "bytes"});
     json!({
         "id": job.id,
         "may_cancel": job.may_cancel(),
@@ -39,7 +46,7 @@ fn job_row(job: Job) -> Value {
         "began_ms": job.began_ms,
         "ended_ms": job.ended_ms,
         "state": job.state.name(),
-        "progress": job.bytes.map(progress),
+        "progress": job.bytes.or(of_store).map(progress),
         "outcome": job.outcome,
     })
 }

@@ -2,6 +2,7 @@
 
 use super::{bad, body_of, refuse};
 use crate::http::{Call, Reply};
+use crate::query::Question;
 use crate::shared::Shared;
 use foliot_access::Principal;
 use hyper::StatusCode;
@@ -14,6 +15,8 @@ pub(super) fn list(shared: &Shared, who: &Principal) -> Reply {
             "text": query.text,
             "database": query.database,
             "owner": query.owner,
+            "address": query.from,
+            "question": query.question.as_ref().map(told),
             "runs_for_ms": query.runs_for.as_millis() as u64,
             "memory_bytes": query.memory_bytes,
             "samples_read": query.samples,
@@ -24,6 +27,17 @@ pub(super) fn list(shared: &Shared, who: &Principal) -> Reply {
     Reply::json(StatusCode::OK, json!({"queries": running}).to_string())
 }
 
+/// What asks a question again.
+fn told(question: &Question) -> Value {
+    json!({
+        "language": question.language.name(),
+        "texts": question.texts,
+        "start_ms": question.range_ms.map(|(start_ms, _)| start_ms),
+        "end_ms": question.range_ms.map(|(_, end_ms)| end_ms),
+        "step_ms": question.step_ms,
+    })
+}
+
 /// What questions cost so far.
 pub(super) fn costs(shared: &Shared, who: &Principal) -> Reply {
     let row = |cost: crate::queries::Cost| {
@@ -31,6 +45,8 @@ pub(super) fn costs(shared: &Shared, who: &Principal) -> Reply {
             "text": cost.text,
             "database": cost.database,
             "owner": cost.owner(),
+            "address": cost.from,
+            "question": cost.question.as_ref().map(told),
             "by_itself": cost.by_itself,
             "count": cost.count,
             "took_ms": cost.took.as_secs_f64() * 1000.0,

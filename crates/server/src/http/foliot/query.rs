@@ -14,14 +14,14 @@ use crate::http::opentsdb::Scope;
 use crate::http::reply::Content;
 use crate::http::{Asker, Call, Reply, accepts_gzip, body, named_database, reply};
 use crate::metrics::now_ns;
-use crate::query::{self, Failure, Job, Reading, Stopped, Title, Work};
+use crate::query::{self, Failure, Job, Language, Reading, Stopped, Title, Work};
 use crate::shared::Shared;
 use foliot_access::{Need, Principal};
 use foliot_engine::Reads;
 use foliot_exec::Ran;
 use foliot_model::{NANOS_PER_MILLI, NamespaceId};
 use foliot_proto_influx::influxql::{Parameter, Parameters, Select, Statement, parse};
-use foliot_proto_opentsdb::{HttpRequest, Request};
+use foliot_proto_opentsdb::{HttpRequest, Request, text_of};
 use hyper::StatusCode;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -34,9 +34,6 @@ const BODY_BYTES_MAX: usize = 1 << 20;
 const RANGE_USUAL_MS: i64 = 3_600_000;
 const STEPS_USUAL: i64 = 300;
 
-/// Characters of a question that are listed while it runs.
-const LISTED_CHARS_MAX: usize = 2_000;
-
 /// Times that are used; beyond them nanoseconds do not fit.
 const TIME_MS_MAX: i64 = i64::MAX / NANOS_PER_MILLI;
 
@@ -47,6 +44,8 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
     let (who, database) = (call.who.clone(), call.database(shared));
     let asker = call.asker("foliot");
     let policy = named_database(&call.query, &call.headers).and_then(|named| named.policy);
+    // An address of the page has a database, and no policy.
+    let policy_is_usual = policy.is_none();
     let text = body::read(shared, &call.headers, call.body, Vec::new()).await?;
     if text.bytes.len() > BODY_BYTES_MAX {
         let message = format!("the question is longer than {BODY_BYTES_MAX} bytes");
@@ -74,17 +73,12 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
     let names_makers = asked.names_makers && who.may(Need::Operate);
     let form = Form { unit: asked.unit, explains: asked.explains, names_makers };
     let shared_by_job = shared.clone();
-    let title = Title { by_itself: asked.by_itself, ..Title::new(&asked.listed(), database) };
+    let again = asked.again().filter(|_| policy_is_usual);
+    let title = Title::new(&asked.listed(), database).asking(again);
+    let title = Title { by_itself: asked.by_itself, ..title };
     let job = Job::new(who, Some(title), move |work| run(&shared_by_job, &question, &form, work));
     let job = reading.then(job.that_reads(true));
     query::answer(shared, reply::JSON, gzip, job).await.map_err(|failure| refuse_failure(&failure))
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Language {
-    OpenTsdb,
-    InfluxQl,
-    PromQl,
 }
 
 /// A question that was parsed.
@@ -325,8 +319,15 @@ impl Asked {
     /// What the question is listed as while it runs.
     fn listed(&self) -> String {
         let parts = || self.parts.as_ref().map(Value::to_string);
-        let text = self.text.clone().or_else(parts).unwrap_or_default();
-        text.chars().take(LISTED_CHARS_MAX).collect()
+        self.text.clone().or_else(parts).unwrap_or_default()
+    }
+
+    /// What asks it again.
+    fn again(&self) -> Option<query::Question> {
+        let of_parts = || self.parts.as_ref().and_then(text_of);
+        let text = self.text.clone().or_else(of_parts)?;
+        let question = query::Question::new(self.language, vec![text]);
+        Some(question.over(self.start_ms, self.end_ms).every(self.step_ms))
     }
 
     /// OpenTSDB's question, in the one of its forms that fits.

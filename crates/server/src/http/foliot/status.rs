@@ -79,6 +79,9 @@ fn rejects(shared: &Shared) -> Vec<Value> {
     shared.rejects.list().into_iter().map(row).collect()
 }
 
+/// What bounds the memory of all queries together.
+const QUERIES_MEMORY: &str = "limits.queries \u{d7} limits.query_memory_bytes";
+
 /// What memory goes to, part by part, each with the setting that bounds it.
 fn memory_parts(shared: &Shared) -> Vec<Value> {
     let config = &shared.config;
@@ -93,7 +96,7 @@ fn memory_parts(shared: &Shared) -> Vec<Value> {
         part("names of series", stats.lasting_bytes, names_max, "limits.registry_bytes"),
         part("recent samples", stats.head_bytes, Some(config.head_bytes.0), "head.bytes"),
         part("pages of files", stats.cache_bytes, Some(config.cache_bytes.0), "cache.bytes"),
-        part("queries", of_queries, Some(queries_max), "limits.query_memory_bytes"),
+        part("queries", of_queries, Some(queries_max), QUERIES_MEMORY),
         part("request bodies", bodies, Some(bodies_max), "limits.pending_body_bytes"),
         part("scraped targets", scraped, Some(scraped_max), "limits.scrape_bytes"),
     ]

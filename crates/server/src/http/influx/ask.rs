@@ -5,7 +5,7 @@ use crate::http::{
     Asker, Call, Reply, SAID_TWICE, accepts_gzip, body, check_database, is_preview, store,
 };
 use crate::metrics::now_ns;
-use crate::query::{self, Failure, Job, Reading, Stopped, Title, Work};
+use crate::query::{self, Failure, Job, Language, Question, Reading, Stopped, Title, Work};
 use crate::shared::Shared;
 use crate::store::Store;
 use foliot_access::Principal;
@@ -343,10 +343,16 @@ impl Asked {
     fn title(&self, statement: &Statement, is_all: bool) -> Title {
         let database = self.request.database.clone().unwrap_or_default();
         let (is_change, asked) = (changes(statement), self.request.text.trim());
-        match is_all && is_select(statement) {
-            true => Title { is_change, ..Title::new(asked, database) },
-            false => Title { is_change, ..Title::new(&statement.to_string(), database) },
-        }
+        let text = match is_all && is_select(statement) {
+            true => asked.to_owned(),
+            false => statement.to_string(),
+        };
+        let title = Title::new(&text, database);
+        // What is said beside a text would be lacking where that is asked again.
+        let is_whole = self.request.policy.is_none() && self.request.parameters.is_empty();
+        let question = || Question::new(Language::InfluxQl, vec![text]);
+        let question = (is_whole && !is_change).then(question);
+        Title { is_change, ..title.asking(question) }
     }
 
     fn warning(&self, statement: &Statement) -> Option<String> {

@@ -11,7 +11,7 @@ use crate::http::{
 };
 use crate::metrics::now_ns;
 use crate::queries::Ended;
-use crate::query::{self, Encode, Failure, Job, Reading, Title, Work};
+use crate::query::{self, Encode, Failure, Job, Language, Question, Reading, Title, Work};
 use crate::rollups;
 use crate::shared::Shared;
 use crate::store::Store;
@@ -22,7 +22,7 @@ use foliot_model::{NANOS_PER_MILLI, NamespaceId};
 use foliot_plan::{Series, What};
 use foliot_proto_opentsdb::{
     Budget, Encoder, Endpoint, Form, Formula, Graph, HttpError, HttpRequest, LineEncoder, Params,
-    Request, Rollups, Suggest, View, check_words, deletes_refused,
+    Request, Rollups, Suggest, View, check_words, deletes_refused, texts,
 };
 use hyper::{StatusCode, header};
 use std::cell::{Cell, RefCell};
@@ -73,7 +73,9 @@ pub(super) async fn query(shared: &Arc<Shared>, call: Call) -> Result<Reply, Rep
     }
     let asked = text_asked(&call.query, &text.bytes);
     let only_reads = !request.deletes;
-    let job = scope.job(&asked.clone(), move |scope, work| {
+    let question = again(&request, texts(&call.query, &text.bytes)).filter(|_| only_reads);
+    let title = scope.title(&asked).asking(question);
+    let job = scope.job_called(title, move |scope, work| {
         // Names need not stay what they are: each run looks them up again.
         let mut request = request.clone();
         scope.remembering(asked.clone(), work, |work| match is_preview {
@@ -105,7 +107,8 @@ pub(super) async fn graph(shared: &Arc<Shared>, call: Call) -> Result<Reply, Rep
         Form::Picture => (PNG, false),
     };
     let asked = text_asked(query, b"");
-    let job = scope.job(&asked.clone(), move |scope, work| {
+    let title = scope.title(&asked).asking(again(&graph.request, texts(query, b"")));
+    let job = scope.job_called(title, move |scope, work| {
         scope.remembering(asked.clone(), work, |work| match graph.form {
             Form::Lines => run_lines(scope, &mut graph.request, work),
             _ => run_graph(scope, &mut graph, work),
@@ -159,6 +162,12 @@ pub(super) async fn formula(
     query::answer(shared, reply::JSON, gzip, reading.then(job)).await.map_err(refuse_failure)
 }
 
+/// What asks a request again, if its questions can be said as texts.
+fn again(request: &Request, texts: Option<Vec<String>>) -> Option<Question> {
+    let question = |texts| Question::new(Language::OpenTsdb, texts);
+    texts.map(|texts| question(texts).over(request.start_ms, request.end_ms))
+}
+
 /// Where a request's question is read.
 async fn reading_of(scope: &Scope, query: &str, body: &[u8]) -> Result<Reading, Reply> {
     let texts = [query.as_bytes(), body];
@@ -199,9 +208,22 @@ impl Scope {
     pub(super) fn job(
         self,
         asked: &str,
+        run: impl FnMut(&Self, &mut Work<'_>) -> Result<Ran, Failure> + Send + 'static,
+    ) -> Job {
+        let title = self.title(asked);
+        self.job_called(title, run)
+    }
+
+    fn title(&self, asked: &str) -> Title {
+        Title::new(asked, self.database.clone())
+    }
+
+    /// The same with a title of its own.
+    fn job_called(
+        self,
+        title: Title,
         mut run: impl FnMut(&Self, &mut Work<'_>) -> Result<Ran, Failure> + Send + 'static,
     ) -> Job {
-        let title = Title::new(asked, self.database.clone());
         Job::new(self.who.clone(), Some(title), move |work| run(&self, work))
     }
 

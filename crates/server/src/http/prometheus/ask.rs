@@ -4,7 +4,7 @@ use super::super::{Call, Reply, reply};
 use super::Endpoint;
 use super::question::{Question, bad, length, refuse};
 use crate::metrics::now_ns;
-use crate::query::{self, Failure, Job, Title, Work};
+use crate::query::{self, Failure, Job, Language, Question as AskedAgain, Title, Work};
 use crate::ranks::ranks;
 use crate::shared::Shared;
 use foliot_access::Access;
@@ -127,7 +127,7 @@ pub(super) async fn query(
     }
     let asked = reading.read(|| expression.ask(namespace, &span));
     let asked = asked.map_err(|reason| bad("query", reason))?;
-    let title = Some(Title::new(&format!("{path} {text}"), database));
+    let title = Some(Title::new(&format!("{path} {text}"), database).asking(again(text, &span)));
     let text = text.to_owned();
     let job = Job::new(who, title, move |work| carry_out(work, &asked, &text, kind, &span, limit));
     let job = reading.then(job.that_reads(true));
@@ -149,11 +149,21 @@ pub(super) async fn metrics_query(
     let text = expression_of(&params)?.to_owned();
     let read = MetricsQuestion::parse(&text).map_err(|error| bad("query", error))?;
     let asked = read.ask(namespace, &span, now_ms).map_err(|reason| bad("query", reason))?;
-    let title = Some(Title::new(&format!("{path} {text}"), database));
+    // What only MetricsQL can say is asked by its own door alone.
+    let is_plain = Expression::parse_as(&text, Dialect::Plain).is_ok();
+    let question = is_plain.then(|| again(&text, &span));
+    let title = Some(Title::new(&format!("{path} {text}"), database).asking(question));
     let kind = Type::Vector;
     let job = Job::new(who, title, move |work| carry_out(work, &asked, &text, kind, &span, limit));
     let answered = query::answer(shared, reply::JSON, false, job.that_reads(true)).await;
     answered.map_err(|failure| refuse(&failure))
+}
+
+/// What asks an expression again.
+fn again(text: &str, span: &Span) -> AskedAgain {
+    let question = AskedAgain::new(Language::PromQl, vec![text.to_owned()]);
+    let question = question.over(span.start_ms, span.end_ms);
+    if span.is_range { question.every(span.step_ms) } else { question }
 }
 
 /// The expression that is asked, which must be said.
