@@ -705,6 +705,60 @@ fn all_statements_of_a_request_have_one_deadline_and_none_changes_anything_by_ge
 /// Windows are counted before they are made up, also for selections that are inside others; those
 /// that nobody wants are not made.
 #[test]
+fn windows_with_an_offset_end_where_clocks_are_shifted() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    // Clocks of Berlin are set back at 2025-10-26T01:00Z; a point each ten minutes around that.
+    let lines: Vec<String> =
+        (0..576).map(|at| format!("d v={at} {}", 1_761_264_000 + at * 600)).collect();
+    let response = server.post("/write?db=d&precision=s", &lines.join("\n"));
+    assert_eq!(response.status, 204, "{}", response.text());
+    write(&server, "lo v=1 -9223372036854775805");
+    let range = "time > '2025-10-01' and time < '2025-11-01'";
+    for window in ["2h,1h", "1d,6h", "1w,4d", "6h,3h", "2h,30m", "30m,10m"] {
+        for call in ["median(v)", "percentile(v,95)", "mode(v)", "top(v,2)", "mean(v)", "last(v)"] {
+            let grouped = format!("group by time({window}) fill(none) tz('Europe/Berlin')");
+            let found = answer(&server, &format!("select {call} from d where {range} {grouped}"));
+            assert!(found.contains("\"values\""), "{window} {call}: {found}");
+        }
+        // No sample is lost, and none is counted twice.
+        let inner = format!(
+            "select count(v) as n from d where {range} group by time({window}) fill(none) tz('Europe/Berlin')"
+        );
+        let found = answer(&server, &format!("select sum(n) from ({inner})"));
+        assert!(found.contains(",576]"), "{window}: {found}");
+    }
+    let low = answer(&server, "select median(v) from lo where time < 0 group by time(1d,6h)");
+    assert!(low.contains(",1]"), "{low}");
+    assert_eq!(server.get("/ping").status, 204);
+    server.stop();
+}
+
+#[test]
+fn what_is_greatest_is_so_of_all_rows_whatever_is_left_of_them() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    let value = |at: i64| at * 7 % 1_009;
+    let lines: Vec<String> =
+        (0..480).map(|at| format!("t v={}i {}", value(at), 1_760_000_000 - at * 3_600)).collect();
+    let response = server.post("/write?db=d&precision=s", &lines.join("\n"));
+    assert_eq!(response.status, 204, "{}", response.text());
+    let mut all: Vec<i64> = (0..480).map(value).collect();
+    all.sort_unstable();
+    let has = |text: &str, values: &[i64]| {
+        let found = answer(&server, text);
+        for value in values {
+            assert!(found.contains(&format!(",{value}]")), "{text}: {found}");
+        }
+        assert_eq!(found.matches("],[").count() + 1, values.len(), "{text}: {found}");
+    };
+    has("select top(v,2) from t limit 3", &all[478..]);
+    has("select bottom(v,2) from t limit 2", &all[..2]);
+    has("select top(v,2) from t order by time desc limit 5", &all[478..]);
+    server.stop();
+}
+
+#[test]
 fn more_windows_than_a_query_may_fill_are_refused_at_once() {
     let dir = Scratch::new();
     let server = Server::start(dir.path(), &[]);

@@ -82,6 +82,24 @@ fn messages_of_every_format_are_stored_before_they_are_acknowledged() {
 /// Messages as the makers' documents show them: Zigbee2MQTT, Tasmota's SENSOR, Shelly of the second
 /// and of the first generation, and a bare number by a topic that says all.
 #[test]
+fn a_burst_is_acknowledged_to_its_end() {
+    const MESSAGES: u16 = 4_000;
+    let (broker, scratch) = (Broker::new(), Scratch::new());
+    let address = format!("mqtt://{}", broker.flag());
+    let server =
+        Server::start(scratch.path(), &["--mqtt-broker", &address, "--mqtt-topics", "s/#"]);
+    let mut session = broker.accept(1).unwrap();
+    // More than may wait to be sent come before the first is heard of.
+    for at in 0..MESSAGES {
+        session.publish("s/put", &format!("put burst {} {at} h=a", 1_700_000_000 + u32::from(at)));
+    }
+    let heard: Vec<u16> = (0..MESSAGES).map_while(|_| session.acknowledged()).collect();
+    assert_eq!(heard, (1..=MESSAGES).collect::<Vec<u16>>());
+    assert_eq!(server.metric("foliot_rows_total{protocol=\"mqtt\"}"), f64::from(MESSAGES));
+    server.stop();
+}
+
+#[test]
 fn templates_read_what_devices_send() {
     let broker = Broker::new();
     let scratch = Scratch::new();

@@ -24,17 +24,19 @@ use foliot_model::{NANOS_PER_MILLI, Reject};
 use foliot_proto_opentsdb::ticktock::puts_of_json;
 use foliot_proto_prometheus::{SparkplugPayload, sparkplug_rebirth};
 use rumqttc::{
-    AsyncClient, ClientError, Event, EventLoop, MqttOptions, Packet, Publish, QoS,
-    TlsConfiguration, Transport,
+    AsyncClient, Event, EventLoop, MqttOptions, Packet, Publish, QoS, TlsConfiguration, Transport,
 };
 use sparkplug::{Births, News, Refused, Topic};
 use std::borrow::Cow;
+use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Requests to the broker that may wait to be sent.
+/// Requests to the broker that may wait to be sent, and acknowledgements that wait for room among
+/// them: a broker that sends more before it hears of the first is left, and sends them again.
 const REQUESTS_MAX: usize = 1024;
+const ACKS_MAX: usize = 1 << 16;
 
 /// Messages that the broker sends before the first of them is acknowledged.
 const INFLIGHT_MAX: u16 = 100;
@@ -62,19 +64,19 @@ pub(crate) async fn serve(shared: Arc<Shared>) {
     let config = &shared.config;
     let broker = format!("{host}:{port}");
     let share = config.limits_pending_body_bytes.0 / AHEAD;
-    let options = match options(config, (host, port), config.limits_body_bytes.0.min(share)) {
-        Ok(options) => options,
-        Err(error) => {
-            *shared.broker_trouble.lock() =
-                Some(format!("nothing is taken from the MQTT broker {broker}: {error}"));
-            return log::error!("no messages are taken from the broker: {error}");
-        }
+    let options = options(config, (host, port), config.limits_body_bytes.0.min(share));
+    let Some(options) = options.map_err(|error| tell_wrong(&shared, &broker, &error)).ok() else {
+        return;
     };
-    let (client, mut events) = AsyncClient::new(options, REQUESTS_MAX);
+    let (mut client, mut events) = AsyncClient::new(options.clone(), REQUESTS_MAX);
     let (mut pause, mut is_connected) = (RETRY_PAUSE_MIN, false);
+    let mut acks = Acks::default();
+    // A store that takes nothing is tried less and less often, however well the broker answers.
+    let mut refused_pause = RETRY_PAUSE_MIN;
     // What births said takes as much as a message that is read ahead.
     let mut births = Births::new(usize::try_from(share).unwrap_or(usize::MAX));
     loop {
+        acks.send(&client);
         let event = tokio::select! {
             event = events.poll() => event,
             () = shared.stopping() => break,
@@ -82,37 +84,66 @@ pub(crate) async fn serve(shared: Arc<Shared>) {
         match event {
             Ok(Event::Incoming(Packet::ConnAck(_))) => {
                 log::info!("connected to the MQTT broker {broker}");
-                if !is_connected {
+                if !std::mem::replace(&mut is_connected, true) {
                     shared.metrics.mqtt_connected.add(1);
                 }
-                is_connected = true;
                 // Who was born anew meanwhile may have given its numbers to other names.
                 births.clear();
+                acks.clear();
                 *shared.broker_trouble.lock() = None;
                 pause = RETRY_PAUSE_MIN;
-                subscribe(&shared, &client).await;
+                subscribe(&shared, &client);
             }
             Ok(Event::Incoming(Packet::Publish(message))) => {
-                if let Err(error) = receive(&shared, store, &client, &mut births, &message).await {
-                    log::debug!("cannot acknowledge: {error}");
+                let is_stored = receive(&shared, store, &client, &mut births, &message).await;
+                let is_due = message.qos != QoS::AtMostOnce;
+                if is_stored && is_due {
+                    acks.push(&message);
+                    refused_pause = RETRY_PAUSE_MIN;
+                }
+                if (is_stored || !is_due) && acks.0.len() <= ACKS_MAX {
+                    continue;
+                }
+                // What was not acknowledged the broker sends again on another connection alone.
+                (client, events) = AsyncClient::new(options.clone(), REQUESTS_MAX);
+                acks.clear();
+                count_loss(&shared, &mut is_connected);
+                *shared.broker_trouble.lock() = Some(format!(
+                    "a message of the MQTT broker {broker} was not stored, and is asked for again"
+                ));
+                if !rest(&shared, &mut refused_pause).await {
+                    break;
                 }
             }
             Ok(_) => {}
             Err(error) => {
                 shared.metrics.mqtt_failures.add(1);
-                if std::mem::take(&mut is_connected) {
-                    shared.metrics.mqtt_connected.subtract(1);
-                }
+                count_loss(&shared, &mut is_connected);
                 tell_failure(&shared, &broker, &error.to_string());
-                tokio::select! {
-                    () = tokio::time::sleep(pause) => {}
-                    () = shared.stopping() => break,
+                if !rest(&shared, &mut pause).await {
+                    break;
                 }
-                pause = (pause * 2).min(RETRY_PAUSE_MAX);
             }
         }
     }
     leave(&client, &mut events).await;
+}
+
+/// Counts a connection that has ended.
+fn count_loss(shared: &Shared, is_connected: &mut bool) {
+    if std::mem::take(is_connected) {
+        shared.metrics.mqtt_connected.subtract(1);
+    }
+}
+
+/// Waits before the next connection, and longer the next time; whether there is to be one.
+async fn rest(shared: &Shared, pause: &mut Duration) -> bool {
+    let slept = tokio::select! {
+        () = tokio::time::sleep(*pause) => true,
+        () = shared.stopping() => false,
+    };
+    *pause = (*pause * 2).min(RETRY_PAUSE_MAX);
+    slept
 }
 
 /// How the broker is spoken to, by the settings.
@@ -140,6 +171,13 @@ fn options(
     Ok(options)
 }
 
+/// Tells that the settings of a broker lead nowhere.
+fn tell_wrong(shared: &Shared, broker: &str, error: &str) {
+    *shared.broker_trouble.lock() =
+        Some(format!("nothing is taken from the MQTT broker {broker}: {error}"));
+    log::error!("no messages are taken from the broker: {error}");
+}
+
 fn tell_failure(shared: &Shared, broker: &str, error: &str) {
     let hint = match error.contains("NotAuthorized") {
         true => "; see mqtt.user and mqtt.password",
@@ -153,45 +191,75 @@ fn tell_failure(shared: &Shared, broker: &str, error: &str) {
     }
 }
 
-async fn subscribe(shared: &Shared, client: &AsyncClient) {
+fn subscribe(shared: &Shared, client: &AsyncClient) {
     for topic in &shared.config.mqtt_topics.0 {
-        if let Err(error) = client.subscribe(topic, QoS::AtLeastOnce).await {
+        if let Err(error) = client.try_subscribe(topic, QoS::AtLeastOnce) {
             log::error!("cannot subscribe to {topic}: {error}");
         }
     }
 }
 
-/// Stores a message and acknowledges it. One that the store cannot take now is not acknowledged:
-/// the broker sends it again after the next connection.
+/// Acknowledgements that are to be sent. Whoever waited for room for one would wait for itself: the
+/// task that receives messages is the one that sends, too.
+#[derive(Default)]
+struct Acks(VecDeque<Publish>);
+
+impl Acks {
+    fn push(&mut self, message: &Publish) {
+        // The number is all that is told; what the message held is not kept for it.
+        let mut ack = Publish::new("", message.qos, Vec::new());
+        ack.pkid = message.pkid;
+        self.0.push_back(ack);
+    }
+
+    /// Hands over as many as there is room for.
+    fn send(&mut self, client: &AsyncClient) {
+        while let Some(ack) = self.0.front() {
+            if client.try_ack(ack).is_err() {
+                return;
+            }
+            self.0.pop_front();
+        }
+    }
+
+    /// Forgets those of a connection that has ended.
+    fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
+/// Stores a message; whether it may be acknowledged. One that the store cannot take now may not.
 async fn receive(
     shared: &Shared,
     store: &Store,
     client: &AsyncClient,
     births: &mut Births,
     message: &Publish,
-) -> Result<(), ClientError> {
+) -> bool {
     shared.metrics.mqtt_messages.add(1);
     // A large one must not hold up what else its thread does.
     let (topic, payload) = (&message.topic, &message.payload);
     let work = || senders::under_topic(topic, || take(shared, store, births, topic, payload));
     let (outcome, unborn) = ingest::heavy(shared, message.payload.len(), work).await;
-    if let Some(command) = unborn {
-        ask_for_births(shared, client, &command);
+    if let Some(command) = unborn
+        && !ask_for_births(shared, client, &command)
+        && let Some(Ok(topic)) = Topic::read(&message.topic)
+    {
+        births.unask(&topic);
     }
-    match outcome {
-        Ok(None) => client.ack(message).await,
-        Ok(Some(commit)) => match store.wait(commit, Ack::Durable).await {
-            Ok(()) => client.ack(message).await,
-            Err(error) => {
-                log::error!("an MQTT message is not acknowledged: {error}");
-                Ok(())
-            }
-        },
-        Err(reason) => {
-            log::error!("an MQTT message was not stored: {reason}");
-            Ok(())
+    let stored = match outcome {
+        Ok(None) => Ok(()),
+        Ok(Some(commit)) => {
+            store.wait(commit, Ack::Durable).await.map_err(|error| error.to_string())
         }
+        Err(reason) => Err(reason),
+    };
+    if let Err(reason) = &stored
+        && let Some(silent) = shared.failures_log.admit("mqtt", "store")
+    {
+        log::error!("an MQTT message was not stored: {reason} ({silent} more reports kept silent)");
     }
+    stored.is_ok()
 }
 
 /// What to wait for before a message is acknowledged.
@@ -279,15 +347,16 @@ fn now_ms() -> u64 {
 
 /// Publishes the command that has a node say its births again. A node that is not reached is asked
 /// again for its next message.
-fn ask_for_births(shared: &Shared, client: &AsyncClient, command: &str) {
+fn ask_for_births(shared: &Shared, client: &AsyncClient, command: &str) -> bool {
     let asked = client.try_publish(command, QoS::AtMostOnce, false, sparkplug_rebirth(now_ms()));
-    match asked {
+    match &asked {
         Ok(()) => {
             shared.metrics.mqtt_rebirths.add(1);
             log::info!("an edge node is asked for its births at {command}");
         }
         Err(error) => log::debug!("cannot ask for births: {error}"),
     }
+    asked.is_ok()
 }
 
 fn take_text(shared: &Shared, store: &Store, payload: &[u8]) -> Stored {

@@ -55,10 +55,26 @@ impl Grid {
 
     /// The window of `time_ns`: its start and the start of the next one. A window that the clock is
     /// shifted in is longer or shorter by the shift if that is less than the width.
+    ///
+    /// `InfluxDB` looks the shift up at a time without the offset and so may find a window beside
+    /// the time. Whoever reads window by window would never end there: that time has a window as
+    /// long as all others.
     pub(super) fn window(&self, time_ns: i64) -> (i64, i64) {
         let Some((width_ns, offset_ns)) = self.buckets else {
             return (self.range.start_ns, self.range.end_ns.saturating_add(1));
         };
+        let (start_ns, end_ns) = self.shifted(time_ns, width_ns, offset_ns);
+        if start_ns <= time_ns && (time_ns < end_ns || end_ns >= TIME_MAX_NS) {
+            return (start_ns, end_ns);
+        }
+        let local_ns = i128::from(time_ns) + i128::from(self.ahead_ns(time_ns));
+        let since_ns = (local_ns - i128::from(offset_ns)).rem_euclid(i128::from(width_ns)) as i64;
+        let end_ns = time_ns.saturating_add(width_ns - since_ns);
+        (time_ns.saturating_sub(since_ns), end_ns.min(TIME_MAX_NS))
+    }
+
+    /// The window by the clock where it begins, and where it ends.
+    fn shifted(&self, time_ns: i64, width_ns: i64, offset_ns: i64) -> (i64, i64) {
         let time_ns = time_ns.saturating_sub(offset_ns);
         let ahead_ns = self.ahead_ns(time_ns);
         let since_ns = time_ns.saturating_add(ahead_ns).rem_euclid(width_ns);
@@ -128,6 +144,39 @@ mod tests {
             })
             .is_err()
         );
+    }
+
+    #[test]
+    fn a_window_holds_its_time_whenever_clocks_are_shifted() {
+        let minutes_ns = HOUR_NS / 60;
+        for (zone, shift_ns) in [
+            (Some("Europe/Berlin"), 1_761_440_400_000_000_000),
+            (Some("Europe/Berlin"), 1_743_296_400_000_000_000),
+            (Some("America/New_York"), 1_762_063_200_000_000_000),
+            (Some("Australia/Lord_Howe"), 1_743_865_200_000_000_000),
+            (None, TIME_MIN_NS + 60 * HOUR_NS),
+            (None, TIME_MAX_NS - 60 * HOUR_NS),
+        ] {
+            for width in [30, 60, 120, 360, 720, 1_440, 10_080] {
+                for offset in [-360, 0, 30, 60, 180, 360, 600, 5_760] {
+                    let grid = grid(width * minutes_ns, offset * minutes_ns, zone);
+                    for step in -360..360 {
+                        let time_ns = shift_ns + step * 10 * minutes_ns;
+                        let (start_ns, end_ns) = grid.window(time_ns);
+                        let said = format!("{zone:?} {width} {offset} {time_ns}");
+                        assert!(start_ns <= time_ns && time_ns < end_ns, "{said}");
+                        assert!(
+                            end_ns.saturating_sub(start_ns) < 2 * width * minutes_ns + 1,
+                            "{said}"
+                        );
+                    }
+                }
+            }
+        }
+        for time_ns in [i64::MIN, i64::MIN + 3, TIME_MIN_NS, TIME_MAX_NS - 1] {
+            let (start_ns, end_ns) = grid(24 * HOUR_NS, 6 * HOUR_NS, None).window(time_ns);
+            assert!(start_ns <= time_ns && time_ns < end_ns, "{time_ns}");
+        }
     }
 
     #[test]

@@ -118,7 +118,9 @@ pub(crate) struct Birth {
 /// What births said, within bounds.
 #[derive(Debug)]
 pub(crate) struct Births {
-    nodes: BTreeMap<String, Node>,
+    nodes: HashMap<String, Node>,
+    /// Nodes by when they were used, those that were silent longest first.
+    by_use: BTreeMap<u64, String>,
     bytes: usize,
     bytes_max: usize,
     uses: u64,
@@ -148,8 +150,8 @@ impl Refused {
 
 impl Births {
     pub(crate) fn new(bytes_max: usize) -> Self {
-        let (nodes, asked) = (BTreeMap::new(), HashMap::new());
-        Self { nodes, bytes: 0, bytes_max, uses: 0, asked }
+        let (nodes, by_use, asked) = (HashMap::new(), BTreeMap::new(), HashMap::new());
+        Self { nodes, by_use, bytes: 0, bytes_max, uses: 0, asked }
     }
 
     /// Forgets all of them, and who was asked.
@@ -203,17 +205,15 @@ impl Births {
             if self.bytes + room <= self.bytes_max {
                 break room;
             }
-            let others = self.nodes.iter().filter(|(other, _)| **other != key);
-            let oldest = others.min_by_key(|(_, node)| node.last_used).map(|(key, _)| key.clone());
+            let oldest = self.by_use.values().find(|other| **other != key).cloned();
             // One that alone takes all that there is begins anew.
             self.forget(&oldest.unwrap_or_else(|| key.clone()));
             forgotten += 1;
         };
-        self.uses += 1;
         self.bytes += room;
-        let node = self.nodes.entry(key).or_default();
+        self.nodes.entry(key.clone()).or_default();
+        let Some(node) = self.used(&key) else { return forgotten };
         node.bytes += room;
-        node.last_used = self.uses;
         if topic.device.is_empty() {
             node.birth_count = birth_count;
         }
@@ -238,8 +238,19 @@ impl Births {
 
     fn forget(&mut self, key: &str) {
         if let Some(node) = self.nodes.remove(key) {
+            self.by_use.remove(&node.last_used);
             self.bytes -= node.bytes;
         }
+    }
+
+    /// A node, which is used now.
+    fn used(&mut self, key: &str) -> Option<&mut Node> {
+        let node = self.nodes.get_mut(key)?;
+        self.uses += 1;
+        self.by_use.remove(&node.last_used);
+        self.by_use.insert(self.uses, key.to_owned());
+        node.last_used = self.uses;
+        Some(node)
     }
 
     fn forget_device(&mut self, key: &str, device: &str) {
@@ -252,10 +263,7 @@ impl Births {
 
     /// What the last birth of a topic's node or device said.
     pub(crate) fn of(&mut self, topic: &Topic<'_>) -> Option<&Birth> {
-        self.uses += 1;
-        let node = self.nodes.get_mut(&topic.node_key())?;
-        node.last_used = self.uses;
-        node.births.get(topic.device)
+        self.used(&topic.node_key())?.births.get(topic.device)
     }
 
     /// Whether a node is to be asked now for its births, and under which topic.
@@ -270,6 +278,11 @@ impl Births {
         }
         self.asked.insert(key, now);
         Some(format!("{NAMESPACE}/{}/NCMD/{}", topic.group, topic.node))
+    }
+
+    /// A node that could not be asked may be asked at once.
+    pub(crate) fn unask(&mut self, topic: &Topic<'_>) {
+        self.asked.remove(&topic.node_key());
     }
 }
 

@@ -249,7 +249,8 @@ impl Builder<'_> {
         let mut group_by: std::collections::BTreeSet<Arc<str>> = names.collect();
         let argument = args.first().cloned().unwrap_or(Expr::Boolean(false));
         let input = match group_by.is_empty() {
-            true => self.rows(statement, &argument, outer, true)?,
+            // All rows are looked at, whatever is left of what is found.
+            true => self.rows(statement, &argument, &options, true)?,
             false => {
                 group_by.extend(options.group_by.iter().cloned());
                 let grouped = Options { group_by, fill: Fill::None, ..options.clone() };
