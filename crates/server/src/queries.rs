@@ -2,7 +2,7 @@
 //! `/api/stats/query`; and what they cost, question by question.
 
 use crate::metrics::now_ns;
-use crate::query::{Question, Title};
+use crate::query::Title;
 use foliot_access::Principal;
 use foliot_exec::Meter;
 use foliot_lock::{Mutex, Rank};
@@ -73,19 +73,12 @@ struct Running {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Listed {
     pub(crate) id: u64,
-    pub(crate) text: String,
-    pub(crate) database: String,
+    pub(crate) title: Title,
     /// The name of who asked it; empty where nobody is asked for one.
     pub(crate) owner: String,
-    /// The address it is asked from.
-    pub(crate) from: Option<IpAddr>,
-    /// What asks it again.
-    pub(crate) question: Option<Question>,
     pub(crate) runs_for: Duration,
     pub(crate) memory_bytes: u64,
     pub(crate) samples: u64,
-    /// Whether it changes what is stored.
-    pub(crate) is_change: bool,
     pub(crate) is_killed: bool,
 }
 
@@ -93,15 +86,8 @@ pub(crate) struct Listed {
 #[derive(Clone, Debug)]
 pub(crate) struct Cost {
     who: Arc<Principal>,
-    pub(crate) text: String,
-    pub(crate) database: String,
-    /// Whether it changes what is stored.
-    pub(crate) is_change: bool,
-    /// Whether a page asked it by itself.
-    pub(crate) by_itself: bool,
-    /// The address that asked it last, and what asks that again.
-    pub(crate) from: Option<IpAddr>,
-    pub(crate) question: Option<Question>,
+    /// The last one's: others of its text may have come from elsewhere, or over another range.
+    pub(crate) title: Title,
     /// How often it was asked.
     pub(crate) count: u64,
     /// How long that took together.
@@ -123,12 +109,13 @@ impl Cost {
     }
 
     fn is_same(&self, other: &Self) -> bool {
-        (&self.text, &self.database, self.owner(), self.by_itself)
-            == (&other.text, &other.database, other.owner(), other.by_itself)
+        let (own, others) = (&self.title, &other.title);
+        (&own.text, &own.database, self.owner(), own.by_itself)
+            == (&others.text, &others.database, other.owner(), others.by_itself)
     }
 
     fn add(&mut self, other: Self) {
-        (self.from, self.question) = (other.from, other.question);
+        self.title = other.title;
         self.count += other.count;
         self.took += other.took;
         self.took_max = self.took_max.max(other.took_max);
@@ -170,15 +157,11 @@ impl Queries {
         let running = self.running.lock();
         let listed = |(id, running): (&u64, &Running)| Listed {
             id: *id,
-            text: running.title.text.clone(),
-            database: running.title.database.clone(),
+            title: running.title.clone(),
             owner: running.who.name().to_owned(),
-            from: running.title.from,
-            question: running.title.question.clone(),
             runs_for: running.began.elapsed(),
             memory_bytes: running.meter.memory_bytes(),
             samples: running.meter.samples_of_all(),
-            is_change: running.title.is_change,
             is_killed: running.meter.cancel().is_cancelled(),
         };
         let seen = running.iter().filter(|(_, running)| who.oversees(&running.who));
@@ -257,18 +240,13 @@ impl Queries {
     pub(crate) fn count(
         &self,
         who: Arc<Principal>,
-        Title { text, database, is_change, by_itself, from, question }: Title,
+        title: Title,
         took: Duration,
         (samples, memory_peak_bytes): (u64, u64),
     ) {
         let cost = Cost {
             who,
-            text,
-            database,
-            is_change,
-            by_itself,
-            from,
-            question,
+            title,
             count: 1,
             took,
             took_max: took,
@@ -276,7 +254,7 @@ impl Queries {
             memory_peak_bytes,
             ended_ms: now_ns() / NANOS_PER_MILLI,
         };
-        let hash = hash_of(&cost.text);
+        let hash = hash_of(&cost.title.text);
         let mut costs = self.costs.lock();
         let is_same = |(of, known): &&mut (u64, Cost)| *of == hash && known.is_same(&cost);
         if let Some((_, known)) = costs.iter_mut().find(is_same) {

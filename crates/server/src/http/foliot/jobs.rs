@@ -18,7 +18,7 @@ pub(super) fn list(shared: &Shared, who: &Principal) -> Reply {
     let (running, mut ended): (Vec<Job>, Vec<Job>) =
         shared.jobs.list(who).into_iter().partition(|job| job.state == JobState::Running);
     ended.reverse();
-    let changes = shared.queries.list(who).into_iter().filter(|query| query.is_change);
+    let changes = shared.queries.list(who).into_iter().filter(|query| query.title.is_change);
     let row = |job| job_row(job, shared);
     let mut rows: Vec<Value> = running.into_iter().map(row).collect();
     rows.extend(changes.map(change_row));
@@ -58,8 +58,8 @@ fn change_row(query: Listed) -> Value {
         "id": query.id,
         "may_cancel": !query.is_killed,
         "kind": "change",
-        "text": query.text,
-        "database": query.database,
+        "text": query.title.text,
+        "database": query.title.database,
         "owner": query.owner,
         "began_ms": began_ms,
         "ended_ms": null,

@@ -12,11 +12,11 @@ pub(super) fn list(shared: &Shared, who: &Principal) -> Reply {
     let row = |query: crate::queries::Listed| {
         json!({
             "id": query.id,
-            "text": query.text,
-            "database": query.database,
+            "text": query.title.text,
+            "database": query.title.database,
             "owner": query.owner,
-            "address": query.from,
-            "question": query.question.as_ref().map(told),
+            "address": query.title.from,
+            "question": query.title.question.as_ref().map(told),
             "runs_for_ms": query.runs_for.as_millis() as u64,
             "memory_bytes": query.memory_bytes,
             "samples_read": query.samples,
@@ -42,12 +42,12 @@ fn told(question: &Question) -> Value {
 pub(super) fn costs(shared: &Shared, who: &Principal) -> Reply {
     let row = |cost: crate::queries::Cost| {
         json!({
-            "text": cost.text,
-            "database": cost.database,
+            "text": cost.title.text,
+            "database": cost.title.database,
             "owner": cost.owner(),
-            "address": cost.from,
-            "question": cost.question.as_ref().map(told),
-            "by_itself": cost.by_itself,
+            "address": cost.title.from,
+            "question": cost.title.question.as_ref().map(told),
+            "by_itself": cost.title.by_itself,
             "count": cost.count,
             "took_ms": cost.took.as_secs_f64() * 1000.0,
             "took_max_ms": cost.took_max.as_secs_f64() * 1000.0,

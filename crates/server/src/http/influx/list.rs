@@ -90,8 +90,8 @@ fn queries(context: &mut Context<'_, '_>) -> Result<(), Trouble> {
         };
         vec![
             Item::Integer(listed.id as i64),
-            text(&listed.text),
-            text(&listed.database),
+            text(&listed.title.text),
+            text(&listed.title.database),
             text(&go_duration(duration_ns)),
             text(if listed.is_killed { "killed" } else { "running" }),
         ]

@@ -43,8 +43,8 @@ fn queries(shared: &Shared, who: &Principal) -> Value {
     let running = shared.queries.list(who).into_iter().map(|query| {
         let millis = query.runs_for.as_millis() as i64;
         json!({
-            "query": query.text,
-            "database": query.database,
+            "query": query.title.text,
+            "database": query.title.database,
             "queryStart": now_ms - millis,
             "elapsed": millis,
         })

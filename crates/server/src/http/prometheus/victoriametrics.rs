@@ -57,8 +57,8 @@ pub(super) fn answer(shared: &Shared, endpoint: Endpoint, call: &Call) -> Result
                 json!({
                     "id": query.id.to_string(),
                     "duration": format!("{:.3}s", query.runs_for.as_secs_f64()),
-                    "query": query.text,
-                    "database": query.database,
+                    "query": query.title.text,
+                    "database": query.title.database,
                     "owner": query.owner,
                 })
             });
@@ -80,13 +80,13 @@ fn top(shared: &Shared, call: &Call) -> Result<Reply, Reply> {
     };
     let mut costs = shared.queries.costs(&call.who);
     // Changes wait for their turn as questions do, but nobody asked them.
-    costs.retain(|cost| !cost.is_change && !cost.by_itself);
+    costs.retain(|cost| !cost.title.is_change && !cost.title.by_itself);
     let seconds = |cost: &Cost| cost.took.as_secs_f64();
     let mean = |cost: &Cost| seconds(cost) / cost.count.max(1) as f64;
     let list = |costs: &[Cost], field: &str, of: &dyn Fn(&Cost) -> Value| -> Vec<Value> {
         let rows = costs.iter().take(count);
         rows.map(|cost| {
-            json!({"query": cost.text, "timeRangeSeconds": 0, "count": cost.count, field: of(cost)})
+            json!({"query": cost.title.text, "timeRangeSeconds": 0, "count": cost.count, field: of(cost)})
         })
         .collect()
     };
