@@ -205,8 +205,13 @@ impl<'a> Parser<'a> {
         if !self.take(word) {
             return Ok(0);
         }
+        let before = self.scanner;
         let digits = self.text(Kind::Integer, "integer")?;
-        Ok(digits.parse::<i64>().map_or(i64::MAX as u64, i64::unsigned_abs))
+        // A parameter may be negative, what stands in a text is not.
+        u64::try_from(digits.parse().unwrap_or(i64::MAX)).map_err(|_| {
+            self.scanner = before;
+            self.error_here(format!("{word} must be >= 0"))
+        })
     }
 
     /// A duration in nanoseconds; `INF` counts as 0.

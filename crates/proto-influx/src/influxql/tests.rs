@@ -312,6 +312,17 @@ fn passwords_are_parsed_but_not_printed() {
 }
 
 #[test]
+fn a_count_that_a_parameter_says_is_not_negative() {
+    let bound = |count| Parameters::from_iter([("n".to_owned(), Parameter::Integer(count))]);
+    for word in ["LIMIT", "OFFSET", "SLIMIT"] {
+        let text = format!("SELECT v FROM m {word} $n");
+        assert!(parse(&text, &bound(5)).is_ok());
+        let error = parse(&text, &bound(-5)).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("{word} must be >= 0 at line 1, char ")), "{error}");
+    }
+}
+
+#[test]
 fn parameters_stand_for_values() {
     let parameters: Parameters = [
         ("h", Parameter::String("a'b".to_owned())),
