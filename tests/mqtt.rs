@@ -91,7 +91,7 @@ fn a_burst_is_acknowledged_to_its_end() {
     let mut session = broker.accept(1).unwrap();
     // More than may wait to be sent come before the first is heard of.
     for at in 0..MESSAGES {
-        session.publish("s/put", &format!("put burst {} {at} h=a", 1_700_000_000 + u32::from(at)));
+        session.publish("s/put", format!("put burst {} {at} h=a", 1_700_000_000 + u32::from(at)));
     }
     let heard: Vec<u16> = (0..MESSAGES).map_while(|_| session.acknowledged()).collect();
     assert_eq!(heard, (1..=MESSAGES).collect::<Vec<u16>>());
