@@ -30,11 +30,12 @@ fn point(time: i64) -> String {
 fn routes_answer_in_their_own_dialect() {
     let dir = Scratch::new();
     let server = Server::start(dir.path(), &[]);
-    let table: [(&str, &str, u16, &str); 25] = [
+    let table: [(&str, &str, u16, &str); 26] = [
         ("GET", "/", 200, "<!doctype html>"),
         ("GET", "/s/page.js", 200, "/api/foliot/v1"),
         ("GET", "/s/editor.js", 200, "cm-editor"),
         ("GET", "/s/files.js", 200, "Drop a file here"),
+        ("GET", "/s/parquet.js", 200, "PAR1"),
         ("GET", "/s/page.css", 200, ":root"),
         ("GET", "/ping", 204, ""),
         ("GET", "/ping?verbose=true", 200, "1.8."),

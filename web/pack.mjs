@@ -6,9 +6,9 @@ import { gzipSync } from "node:zlib";
 
 const folder = process.argv[2];
 const dist = folder ? pathToFileURL(`${folder}/`) : new URL("../crates/server/src/web/dist/", import.meta.url);
-/** Files of the first paint; the editor comes when somebody writes a text, and the pages of files when one of them is opened. */
+/** Files of the first paint; the editor comes when somebody writes a text, the pages of files when one of them is opened, and what knows Parquet with a file of it. */
 const FIRST = ["index.html", "s/page.css", "s/page.js"];
-const packed = [...FIRST, "s/editor.js", "s/files.js"].map((name) => {
+const packed = [...FIRST, "s/editor.js", "s/files.js", "s/parquet.js"].map((name) => {
   const bytes = gzipSync(readFileSync(new URL(name, dist)), { level: 9 });
   // The byte that names the operating system would tell where the file was built.
   bytes[9] = 255;

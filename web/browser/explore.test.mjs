@@ -1,9 +1,18 @@
 // Explore in a real browser: FOLIOT=address node --test browser/explore.test.mjs
 
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { API, address, becomes, context, drawn, forgive, go, hosts, keep, legend, load, now, page, write } from "./stage.mjs";
+
+/** Where a download of what is shown lies. */
+async function downloaded(kind) {
+  const saving = page.waitForEvent("download");
+  await page.getByRole("button", { name: "Download" }).click();
+  await page.getByRole("button", { name: kind, exact: true }).click();
+  return (await saving).path();
+}
 
 test("a question is put together by keyboard, and its link shows the same", async () => {
   await load();
@@ -153,6 +162,14 @@ test("what each question cost is told", async () => {
   const tree = async (at) => (await page.locator(".cost > ul > li").nth(at).locator(".tree > li").allTextContents()).map((text) => text.replace(/\s/g, "")).join("\n");
   await becomes(() => tree(0), /^readload\.one\{host=b\}1seriesfrom\d+samples,[\d.]+[nµm]?s$/m);
   await becomes(() => tree(1), /^countofload\.one1seriesfrom\d+samples,[\d.]+[nµm]?s$/m);
+  const saving = page.waitForEvent("download");
+  await page.getByLabel("Save how B was answered as JSON").click();
+  const saved = readFileSync(await (await saving).path());
+  await page.getByLabel("Saved explanation").setInputFiles({ name: "x.json", mimeType: "application/json", buffer: Buffer.from("{}") });
+  await page.getByText("This file does not tell how a question was answered").waitFor();
+  await page.getByLabel("Saved explanation").setInputFiles({ name: "b.json", mimeType: "application/json", buffer: saved });
+  await becomes(() => page.locator(".cost > ul > li").nth(2).textContent(), /^opened SELECT count\(one\) FROM load/);
+  await becomes(async () => await tree(2) === await tree(1), true);
 });
 
 test("InfluxQL is completed from the catalogue, by keyboard", async () => {
@@ -315,9 +332,7 @@ test("samples are shown to the nanosecond, with their kinds", async () => {
   await rows.nth(1).waitFor();
   await becomes(() => rows.first().textContent(), /\.123456790Zexact\.n \{a=b\}integer8127\.0\.0\.1, influx_http$/);
   await becomes(() => rows.nth(1).textContent(), /\.123456789Zexact\.n \{a=b\}integer7127\.0\.0\.1, influx_http$/);
-  const saving = page.waitForEvent("download");
-  await page.getByRole("button", { name: "CSV" }).click();
-  assert.ok(readFileSync(await (await saving).path(), "utf8").includes(`\n${second}123456790,exact.n,,b,8`));
+  assert.ok(readFileSync(await downloaded("CSV"), "utf8").includes(`\n${second}123456790,exact.n,,b,8`));
 });
 
 test("the range moves by buttons and by dragging with Shift, and the greatest lines are picked", async () => {
@@ -432,11 +447,48 @@ test("samples are listed and saved as they are", async () => {
   await load();
   await go("#/explore?start=15m-ago&view=table&m=none:load.one{host=b}");
   await page.getByRole("cell", { name: "101", exact: true }).waitFor();
-  const saving = page.waitForEvent("download");
-  await page.getByRole("button", { name: "CSV" }).click();
-  const text = readFileSync(await (await saving).path(), "utf8");
+  const text = readFileSync(await downloaded("CSV"), "utf8");
   assert.match(text, /^time_ms,name,field,host,value\n\d{13},load.one,,b,\d+/);
   assert.ok(text.trim().split("\n").length >= 60, text);
+});
+
+test("an answer is saved as lines of JSON and as Parquet, which is brought in again as what it was", async () => {
+  const second = now() - 60;
+  await write(`saved,bed=a\\ b,name=x ph=6.5 ${second}123456789\nsaved,bed=a\\ b,name=x ph=7 ${second + 1}000000000`);
+  await go(`#/explore?start=15m-ago&view=samples&m=${encodeURIComponent("none:saved.ph")}`);
+  await page.getByRole("cell", { name: "6.5", exact: true }).waitFor();
+  const lines = readFileSync(await downloaded("JSON lines"), "utf8").trim().split("\n").map((line) => JSON.parse(line));
+  assert.deepEqual(lines[0], { time_ns: `${second}123456789`, name: "saved.ph", field: "", bed: "a b", label_name: "x", value: 6.5 });
+  const file = await downloaded("Parquet");
+  const { stderr } = spawnSync(process.env.BINARY, ["import", "parquet", file, "--dry-run"], { encoding: "utf8", env: {} });
+  assert.match(stderr, /2 rows found, 0 refused/, "as another reader of Parquet finds it");
+  await go("#/import");
+  await page.getByText("Drop a file here").waitFor();
+  await page.getByLabel("File to import").setInputFiles({ name: "again.parquet", mimeType: "application/octet-stream", buffer: readFileSync(file) });
+  await page.getByLabel("What bed is").waitFor();
+  const roles = async () => Promise.all(["time", "measurement", "field", "bed", "value"].map((name) => page.getByLabel(`What ${name} is`).inputValue()));
+  await becomes(roles, ["time", "measurement", "field", "label", "value"]);
+  await page.getByRole("button", { name: "Dry run" }).click();
+  await page.getByText("This is what would be stored: 2 samples in 2 lines").waitFor();
+  await becomes(() => page.getByRole("region", { name: "Metrics of the file" }).locator("tbody").textContent(), "saved.phfloat2");
+});
+
+test("what is selected of a text is asked alone, and the text stays", async () => {
+  await load();
+  await go(`#/explore?${new URLSearchParams([["start", "15m-ago"], ["i", "SELECT max(one) FROM load; SELECT broken("]])}`);
+  await page.locator(".failed").waitFor();
+  const text = page.getByLabel("Text in influxql");
+  await text.click();
+  await page.keyboard.press("Home");
+  for (let at = 0; at < "SELECT max(one) FROM load".length; at += 1) await page.keyboard.press("Shift+ArrowRight");
+  await page.keyboard.press("Control+Enter");
+  await page.getByText("Only what was selected is asked").waitFor();
+  await page.getByText("load max", { exact: true }).first().waitFor();
+  await becomes(() => text.textContent(), "SELECT max(one) FROM load; SELECT broken(");
+  await page.getByRole("button", { name: "Ask all of it" }).click();
+  await page.locator(".failed").waitFor();
+  await becomes(() => page.getByText("Only what was selected is asked").count(), 0);
+  forgive("status of 400");
 });
 
 test("lines of several questions begin with their letters, and a name that PromQL spells another way is offered", async () => {

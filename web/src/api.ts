@@ -97,7 +97,7 @@ export interface Table {
 /** What a question took. */
 export interface Figures {
   series: number; samples: number; series_read: number; samples_read: number; memory_peak_bytes: number; took_ms: number;
-  blocks_read: number; blocks_summed: number; bytes_read: number; pages_cached: number; pages_loaded: number;
+  blocks_read: number; blocks_summed: number; blocks_skipped: number; bytes_read: number; pages_cached: number; pages_loaded: number;
 }
 
 export interface Answer {

@@ -21,6 +21,17 @@ const ASKED_AT_ONCE = 6;
 export const isAsked = (question: Question) =>
   !question.isHidden && question.text.trim() !== "" && !question.text.includes(TO_FILL_IN) && (question.language !== "opentsdb" || formOf(question.text)?.metric !== "");
 
+/** A part of a question's text that is asked in its place, as long as the text is this. */
+export interface Part {
+  index: number;
+  of: string;
+  text: string;
+}
+
+/** The questions as they are asked. */
+export const asPart = (questions: Question[], part: Part | null): Question[] =>
+  questions.map((question, index) => (part?.index === index && part.of === question.text ? { ...question, text: part.text, isForm: false } : question));
+
 export interface Outcome {
   question: Question;
   answer: Answer | null;

@@ -2,10 +2,10 @@
 
 import { type Zone, belowMillis, dateMs } from "./time";
 
-/** A value is a number with decimals, or true or false; whole numbers and texts are values of other kinds. */
-export type Role = "time" | "value" | "integer" | "text" | "label" | "none";
+/** A value is a number with decimals, or true or false; whole numbers and texts are values of other kinds. A measurement names that of its row, and a field what its values are called. */
+export type Role = "time" | "measurement" | "field" | "value" | "integer" | "unsigned" | "text" | "label" | "none";
 
-export const isValue = (role: Role) => role === "value" || role === "integer" || role === "text";
+export const isValue = (role: Role) => role === "value" || role === "integer" || role === "unsigned" || role === "text";
 
 export interface Column {
   name: string;
@@ -131,6 +131,8 @@ const SAID = /^"?sep=([^"\r])"?\r?$/i;
 
 const TIMES = /^(time|timestamp|ts|date|datetime|when|at|time_?(ms|ns|us|s)|_time)$/i;
 
+const MEASUREMENTS = /^(_?measurement|metric|metric_?name|__name__)$/i;
+
 /** Whether so many of the cells of a column are of a kind that the column is: bad ones are named with their lines later. */
 const areMost = (count: number, all: number) => count > all / 2;
 
@@ -157,12 +159,25 @@ export function sheetOf(lines: string[], wanted?: Sheet["decimal"]): Sheet | nul
   const isTime = (at: number) => areMostly(at, (cell) => (isNumber(cell) ? Number(cell) > 1e8 : isDate(cell)));
   const named = names.findIndex((name, at) => TIMES.test(name) && isTime(at));
   const time = named >= 0 ? named : names.findIndex((_, at) => isTime(at));
+  // As an answer is saved here.
+  const isOwn = ["name", "field", "value"].every((name) => names.includes(name));
   const columns = names.map((name, at): Column => {
     if (at === time) return { name, role: "time" };
     if (!name) return { name, role: "none" };
-    return { name, role: areMostly(at, isNumber) || areMostly(at, isTruth) ? "value" : "label" };
+    if (areMostly(at, isNumber) || areMostly(at, isTruth)) return { name, role: "value" };
+    if (isOwn && name === "field") return { name, role: "field" };
+    return { name, role: at === names.findIndex((name) => (isOwn ? name === "name" : MEASUREMENTS.test(name))) ? "measurement" : "label" };
   });
   return { columns, header: header + 1, separator, decimal, slashed: time < 0 ? "day" : slashedOf(stands(time)), zone: "local", precision: time < 0 ? "ns" : precisionOf(column(time).find((cell) => isNumber(cell) || isDate(cell)) ?? "") };
+}
+
+/** The same with what the columns of a file of other columns are by their types. */
+export function typedBy(sheet: Sheet, roles: Role[], time: number, lines: string[]): Sheet {
+  const guessed = sheet.columns.findIndex(({ role }) => role === "time");
+  const at = time >= 0 ? time : guessed;
+  const columns = sheet.columns.map((column, index): Column => ({ ...column, role: index === at ? "time" : roles[index] ?? "none" }));
+  const typed = { ...sheet, columns, decimal: "." as const };
+  return time >= 0 ? { ...timedBy(typed, time, lines), precision: "ns" } : typed;
 }
 
 /** The same with another column as the time, whose cells tell in which unit. */
@@ -207,9 +222,12 @@ function nanos(cell: string, { precision, slashed, zone, decimal }: Sheet): stri
   return `${whole}${part.padEnd(places, "0").slice(0, places)}`;
 }
 
-const kindOf: Record<"value" | "integer" | "text", (cell: string, decimal: Sheet["decimal"]) => string> = {
+const whole = (cell: string, decimal: Sheet["decimal"]) => escaped(pointed(cell, decimal).replace(/^\+/, ""));
+
+const kindOf: Record<"value" | "integer" | "unsigned" | "text", (cell: string, decimal: Sheet["decimal"]) => string> = {
   value: (cell, decimal) => escaped(pointed(cell, decimal)),
-  integer: (cell, decimal) => `${escaped(pointed(cell, decimal).replace(/^\+/, ""))}i`,
+  integer: (cell, decimal) => `${whole(cell, decimal)}i`,
+  unsigned: (cell, decimal) => `${whole(cell, decimal)}u`,
   text: (cell) => `"${cell.replace(/\s/g, " ").replace(/[\\"]/g, "\\$&")}"`,
 };
 
@@ -225,8 +243,10 @@ export function madeOf(row: string, sheet: Sheet, measurement: string): Made {
   if (!row.trim()) return { line: "", wrong: null };
   const found = cells(row, sheet.separator);
   if (found.slice(sheet.columns.length).some((cell) => cell.trim())) return wrong("row", `has ${found.length} cells, and the header ${sheet.columns.length}; a cell that holds “${sheet.separator}” is written in quotes`);
-  let head = escaped(measurement);
+  let named = measurement;
+  let labels = "";
   const fields: string[] = [];
+  const called = (found[sheet.columns.findIndex(({ role }) => role === "field")] ?? "").trim();
   let time = "";
   let timed = "";
   sheet.columns.forEach(({ name, role }, at) => {
@@ -235,12 +255,13 @@ export function madeOf(row: string, sheet: Sheet, measurement: string): Made {
     if (cell === "") return;
     // What is no time stays one word, so that the server says that it is none.
     if (role === "time") time = ` ${escaped(nanos(cell, sheet))}`;
-    else if (role === "label") head += `,${escaped(name)}=${escaped(cell)}`;
-    else if (role !== "none") fields.push(`${escaped(name)}=${kindOf[role](cell, sheet.decimal)}`);
+    else if (role === "measurement") named = cell;
+    else if (role === "label") labels += `,${escaped(name)}=${escaped(cell)}`;
+    else if (role !== "none" && role !== "field") fields.push(`${escaped(called || name)}=${kindOf[role](cell, sheet.decimal)}`);
   });
   // Who chose a column of times does not mean now.
   if (timed && !time) return wrong(timed, "has no time");
-  if (fields.length) return { line: `${head} ${fields.join(",")}${time}`, wrong: null };
+  if (fields.length) return { line: `${escaped(named)}${labels} ${fields.join(",")}${time}`, wrong: null };
   // A row without any value is no point; the server would ask for one.
   return time && !/^ -?\d+$/.test(time) ? wrong(timed, "bad timestamp") : { line: "", wrong: null };
 }

@@ -273,7 +273,7 @@ export interface Editing {
   hint: string;
   database: () => string;
   onText: (text: string) => void;
-  onRun: () => void;
+  onRun: (selected: string) => void;
   onLeave: () => void;
 }
 
@@ -365,13 +365,18 @@ export interface Editor {
 export function edit(host: HTMLElement, editing: Editing): Editor {
   const root = host.shadowRoot ?? host.attachShadow({ mode: "open" });
   const run = () => {
-    editing.onRun();
+    editing.onRun("");
+    return true;
+  };
+  const runSelected = ({ state: { doc, selection } }: EditorView) => {
+    const { from, to } = selection.main;
+    editing.onRun(doc.sliceString(from, to));
     return true;
   };
   const state = EditorState.create({
     doc: editing.text,
     extensions: [
-      Prec.highest(keymap.of([{ key: "Mod-Enter", run }, take])),
+      Prec.highest(keymap.of([{ key: "Mod-Enter", run: runSelected }, take])),
       keymap.of([...completionKeymap, { key: "Enter", run }, ...closeBracketsKeymap, ...historyKeymap, ...defaultKeymap]),
       history(), bracketMatching(), closeBrackets(), EditorView.lineWrapping, placeholder(editing.hint), COLOURED[editing.language], syntaxHighlighting(colours), look,
       EditorView.contentAttributes.of({ "aria-label": editing.label, spellcheck: "false" }),

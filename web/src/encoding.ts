@@ -12,9 +12,10 @@ const FOREIGN: [number[], string][] = [
   [letters("BZh"), "packed by bzip2: unpack it with bunzip2"],
   [[0xfd, ...letters("7zXZ")], "packed by xz: unpack it with unxz"],
   [[0x28, 0xb5, 0x2f, 0xfd], "packed by zstd: unpack it with unzstd"],
-  [letters("PAR1"), "Parquet: bring it in with foliot import parquet on the command line"],
   [letters("SQLite format 3"), "a database of SQLite: write its tables as CSV"],
 ];
+
+export const isParquet = (bytes: Uint8Array) => begins(bytes, ...letters("PAR1"));
 
 export const isGzip = (bytes: Uint8Array) => begins(bytes, 0x1f, 0x8b);
 

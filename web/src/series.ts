@@ -1,7 +1,5 @@
 // Series of an answer: their names, figures, and the shapes that a graph, a table and a file want.
 
-import { mapped } from "./slices";
-
 export type Value = number | string | boolean | null;
 
 /** Who made a series: sent its first sample, as far as that is known. */
@@ -210,31 +208,3 @@ export function isCounter(series: Series[], metric: string): boolean {
   if (/_(bucket|count|sum)$/.test(metric)) return rises > 0 && falls * 50 <= steps;
   return steps >= 4 && rises > 0 && falls * 50 <= steps && series.every((one) => one.kind === "integer");
 }
-
-/** A cell of a file: quoted where it must be, and never a formula to a spreadsheet. */
-function cell(value: Value | undefined): string {
-  if (value === null || value === undefined) return "";
-  if (typeof value !== "string") return String(value);
-  const text = /^[=+\-@\t\r]/.test(value) && Number.isNaN(Number(value)) ? `'${value}` : value;
-  return /[",\r\n]/.test(text) ? `"${text.replace(/"/g, '""')}"` : text;
-}
-
-/** One line for each sample, with a column for each label: the header, and the lines of each series. */
-export async function csv(all: Series[]): Promise<string[]> {
-  const labels = [...new Set(all.flatMap((series) => Object.keys(series.labels)))].sort();
-  const isExact = all.some((series) => series.nanos);
-  const header = [isExact ? "time_ns" : "time_ms", "name", "field", ...labels, "value"].map(cell).join(",");
-  const pieces = await mapped(all, (series) => {
-    const head = [series.name, series.field, ...labels.map((label) => series.labels[label] ?? "")].map(cell).join(",");
-    return series.times.map((time, index) => `${isExact ? series.nanos?.[index] ?? "" : time},${head},${cell(series.values[index])}\n`).join("");
-  });
-  return [`${header}\n`, ...pieces];
-}
-
-/** Tables one after another, each with its header. */
-export const tablesCsv = (all: { columns: string[]; rows: Value[][] }[]): string =>
-  all.map(({ columns, rows }) => [columns, ...rows].map((row) => `${row.map(cell).join(",")}\n`).join("")).join("\n");
-
-/** The series as JSON, an array. */
-export const json = async (all: Series[]): Promise<string[]> =>
-  ["[", ...await mapped(all, (series) => (series === all[0] ? "" : ",\n") + JSON.stringify(series)), "]\n"];

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { explained, stepsOf } from "../src/parts/explain";
+import { explained, savedOf, stepsOf } from "../src/parts/explain";
 
 describe("steps", () => {
   it("of PromQL stand under each other as they are nested", () => {
@@ -18,11 +18,19 @@ describe("steps", () => {
     expect(stepsOf(tree)).toEqual([{ depth: 0, what: "mean", detail: "by host", took }, { depth: 1, what: "read", detail: "m{host=*}", took }]);
   });
   it("are pasted as text, with what the whole took", () => {
-    const figures = { samples: 60, series: 2, samples_read: 400, series_read: 2, blocks_read: 1, blocks_summed: 3, bytes_read: 2048, pages_cached: 1, pages_loaded: 1, memory_peak_bytes: 4096, took_ms: 3 };
+    const figures = { samples: 60, series: 2, samples_read: 400, series_read: 2, blocks_read: 1, blocks_summed: 3, blocks_skipped: 5, bytes_read: 2048, pages_cached: 1, pages_loaded: 1, memory_peak_bytes: 4096, took_ms: 3 };
     const took = { ms: 2, series: 2, samples: 400 };
     expect(explained("rate(x[5m])", figures as never, [{ depth: 0, what: "rate", detail: "", took }, { depth: 1, what: "read", detail: "x" }])).toBe([
       "rate(x[5m])", "answer: 60 samples of 2 series", "  rate (2 series from 400 samples, 2 ms)", "    read x", "read: 400 samples of 2 stored series",
-      "blocks: 1 decoded (2 KiB), 3 answered by their summaries", "cache: 1 of 2 pages were in memory (50 %)", "memory: 4 KiB at most", "time: 3 ms in the server", "",
+      "blocks: 1 decoded (2 KiB), 3 answered by their summaries, 5 skipped, outside of the range", "cache: 1 of 2 pages were in memory (50 %)", "memory: 4 KiB at most", "time: 3 ms in the server", "",
     ].join("\n"));
   });
+});
+
+describe("a saved explanation", () => {
+  const saved = { language: "promql", text: "up", figures: { took_ms: 1 }, tree: { type: "vectorSelector", name: "up" } };
+  it("is opened as it was", () => expect(savedOf(JSON.stringify(saved))).toEqual(saved));
+  it.each(["", "[]", "null", "{}", JSON.stringify({ ...saved, figures: null }), JSON.stringify({ ...saved, tree: [1] }), JSON.stringify({ foliot_dashboard: 1, name: "a", panels: [] })])(
+    "is told from %s", (content) => expect(() => savedOf(content)).toThrow("choose one that Explain saved"),
+  );
 });

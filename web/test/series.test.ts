@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { type Series, csv, figures, greatest, isCounter, json, newest, numbers, plain, sharedLabels, stacked, title, withHoles, tablesCsv } from "../src/series";
+import { csv, json, tablesCsv } from "../src/download";
+import { type Series, figures, greatest, isCounter, newest, numbers, plain, sharedLabels, stacked, title, withHoles } from "../src/series";
 
 const series = (part: Partial<Series>): Series =>
   ({ name: "m", field: "", labels: {}, varying: [], kind: "float", times: [], values: [], ...part });

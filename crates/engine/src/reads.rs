@@ -10,6 +10,8 @@ pub struct Reads {
     /// Blocks that were decoded.
     pub blocks_read: u64,
     /// Blocks whose summary was enough.
+    pub blocks_summed: u64,
+    /// Blocks of the same series that lie outside of what was asked for, in parts that overlap it.
     pub blocks_skipped: u64,
     /// Bytes of the blocks that were decoded, as they are stored.
     pub bytes_read: u64,
@@ -21,18 +23,26 @@ pub struct Reads {
 
 /// The sum over all scans of a snapshot and its clones.
 #[derive(Debug, Default)]
-pub(crate) struct AllReads([AtomicU64; 5]);
+pub(crate) struct AllReads([AtomicU64; 6]);
 
 impl AllReads {
     pub(crate) fn get(&self) -> Reads {
-        let [blocks_read, blocks_skipped, bytes_read, pages_cached, pages_loaded] =
+        let [blocks_read, blocks_summed, blocks_skipped, bytes_read, pages_cached, pages_loaded] =
             self.0.each_ref().map(|count| count.load(Ordering::Relaxed));
-        Reads { blocks_read, blocks_skipped, bytes_read, pages_cached, pages_loaded }
+        Reads { blocks_read, blocks_summed, blocks_skipped, bytes_read, pages_cached, pages_loaded }
     }
 
     fn add(&self, reads: Reads) {
-        let Reads { blocks_read, blocks_skipped, bytes_read, pages_cached, pages_loaded } = reads;
-        let counts = [blocks_read, blocks_skipped, bytes_read, pages_cached, pages_loaded];
+        let Reads {
+            blocks_read,
+            blocks_summed,
+            blocks_skipped,
+            bytes_read,
+            pages_cached,
+            pages_loaded,
+        } = reads;
+        let counts =
+            [blocks_read, blocks_summed, blocks_skipped, bytes_read, pages_cached, pages_loaded];
         for (sum, count) in self.0.iter().zip(counts) {
             sum.fetch_add(count, Ordering::Relaxed);
         }
@@ -94,9 +104,9 @@ mod tests {
         own.now.blocks_read += 2;
         own.now.bytes_read += 700;
         own.tell(&all);
-        own.now.blocks_skipped += 1;
+        own.now.blocks_summed += 1;
         drop(own);
-        let told = Reads { blocks_read: 2, blocks_skipped: 1, bytes_read: 700, ..Reads::default() };
+        let told = Reads { blocks_read: 2, blocks_summed: 1, bytes_read: 700, ..Reads::default() };
         assert_eq!(all.get(), told);
     }
 

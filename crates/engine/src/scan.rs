@@ -189,7 +189,9 @@ impl Scan {
         let seated = self.seats.get_mut(self.seated);
         self.seated += 1;
         let Some(Seated { seat, .. }) = seated else { return Ok(()) };
-        part.find(sought, seat, &mut self.buffer, places)
+        let found = part.find(sought, seat, &mut self.buffer, places);
+        self.reads.now.blocks_skipped += seat.take_passed();
+        found
     }
 
     /// Puts the last sample of the parts of a series in `range` in place of what `out` holds, if
@@ -220,6 +222,7 @@ impl Scan {
         out.clear();
         let end_ns = place.range.end_ns;
         if let Some(value) = last_value(&place.summary) {
+            self.reads.now.blocks_summed += 1;
             out.push(end_ns, value);
             return Ok(());
         }
@@ -321,13 +324,13 @@ impl Scan {
 
     /// Passes over the block that [`Scan::peek`] showed.
     pub fn skip(&mut self) {
-        self.reads.now.blocks_skipped += 1;
+        self.reads.now.blocks_summed += 1;
         self.pieces.pop();
     }
 
     /// The same for one that may be wanted after all: see [`Scan::go_back`].
     pub(crate) fn pass(&mut self) -> Option<Passed> {
-        self.reads.now.blocks_skipped += 1;
+        self.reads.now.blocks_summed += 1;
         self.pieces.pop().map(Passed)
     }
 

@@ -11,7 +11,7 @@ mod support;
 
 use foliot_disk::{Disk, FaultKind, SimDisk};
 use foliot_engine::{Ack, Config, Engine, Error};
-use foliot_model::TimeRange;
+use foliot_model::{Samples, TimeRange};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use support::{Line, Owned, read, selector, write};
@@ -260,6 +260,28 @@ fn summaries_of_final_blocks_are_rollups() {
         }
         assert!(scan.peek().is_none());
     }
+}
+
+#[test]
+fn a_question_tells_the_blocks_that_it_did_not_need() {
+    let disk = SimDisk::new(5);
+    let engine = open(&disk);
+    // Four blocks of an hour, and one of ten minutes.
+    write_steps(&engine, "m every=10s", 1500, 10 * SECOND);
+    write_steps(&engine, "m every=1s", 1500, SECOND);
+    engine.merge_all().unwrap();
+    let snapshot = engine.snapshot();
+    let sid = snapshot.select(&selector(0, "m"), TimeRange::ALL).unwrap()[0];
+    // All of the second hour, and half of the third.
+    let range = TimeRange::new(START + 2 * 3600 * SECOND, START + 12_600 * SECOND - 1);
+    let mut scan = snapshot.scan(sid, range).unwrap();
+    scan.skip();
+    let mut samples = Samples::default();
+    assert!(scan.next(&mut samples).unwrap() && samples.len() == 180);
+    assert!(!scan.next(&mut samples).unwrap());
+    drop(scan);
+    let reads = snapshot.reads();
+    assert_eq!((reads.blocks_read, reads.blocks_summed, reads.blocks_skipped), (1, 1, 3));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { type Note, Refusal, annotations } from "../api";
-import { type Outcomes, asBody, askAll, drawn, isAsked, letterOf, wantedOf } from "../asking";
+import { type Outcomes, type Part, asBody, asPart, askAll, drawn, isAsked, letterOf, wantedOf } from "../asking";
 import { useAsked } from "../hooks";
 import { areBuckets, heat } from "../heat";
 import { Chart, LINES_MAX } from "../parts/chart";
@@ -15,14 +15,14 @@ import { Menu } from "../parts/menu";
 import { Notes } from "../parts/notes";
 import { Samples } from "../parts/samples";
 import { SaveMenu } from "../parts/saves";
-import { Copy, Empty, Failed, Loading, save } from "../parts/small";
+import { Copy, Empty, Failed, Loading } from "../parts/small";
 import { Tables } from "../parts/tables";
+import { Download } from "../parts/download";
 import { Toolbar, ViewBar } from "../parts/toolbar";
 import { curl, javascript, link, python } from "../code";
 import { type Walk, forget, keep, kept, walked } from "../history";
 import { useKeys } from "../keys";
 import { type Body, type Question, alone, asksStored, emptyForm, isGrowth, textOf } from "../question";
-import { csv, json, tablesCsv } from "../series";
 import { type Explored, place, read, write, zoneOf } from "../state";
 import { durationText, timeText } from "../time";
 import { format } from "../units";
@@ -52,8 +52,10 @@ export function Explore({ params }: { params: URLSearchParams }) {
     if (at.page !== "explore" || String(at.params) !== String(params)) return;
     location.hash = write({ ...explored, ...part });
   };
-  const key = JSON.stringify([explored.questions, explored.range, explored.database, explored.zone, explored.step, explored.view === "samples"]);
-  const asked = useAsked(key, (signal) => askAll(explored, signal), explored.refresh * 1000);
+  const [part, setPart] = useState<Part | null>(null);
+  const questions = asPart(explored.questions, part);
+  const key = JSON.stringify([questions, explored.range, explored.database, explored.zone, explored.step, explored.view === "samples"]);
+  const asked = useAsked(key, (signal) => askAll({ ...explored, questions }, signal), explored.refresh * 1000);
   const setQuestion = (at: number, question: Question | null) => set({
     questions: explored.questions.flatMap((other, index) => (index !== at ? [other] : question ? [question] : [])),
   });
@@ -62,7 +64,7 @@ export function Explore({ params }: { params: URLSearchParams }) {
   const found = asked.answer;
   const series = useMemo(() => (found?.outcomes ?? []).flatMap(({ answer }) => answer?.series ?? []), [found]);
   const tables = useMemo(() => (found?.outcomes ?? []).flatMap(({ answer }) => answer?.tables ?? []), [found]);
-  const isAnyAsked = explored.questions.some(isAsked);
+  const isAnyAsked = questions.some(isAsked);
   const refused = (found?.outcomes ?? []).flatMap(({ error }, index) => (error instanceof Refusal && error.status === 400 ? [letterOf(index)] : []));
   const address = write(explored);
   useEffect(() => {
@@ -92,19 +94,23 @@ export function Explore({ params }: { params: URLSearchParams }) {
       {zoneOf(params) === null && <p class="caution" role="status">The address names the zone “{params.get("zone") ?? params.get("tz")}”, which this browser does not know. Times are in its own.</p>}
       <div class="rows">
         {explored.questions.slice(0, rows).map((question, index) => {
-          const failed = found?.outcomes[index];
+          const asks = questions[index]!;
+          const isPart = asks !== question;
+          const outcome = found?.outcomes[index];
+          const failed = outcome?.question.text === asks.text ? outcome : undefined;
           return (
             <div key={index}>
               <Row
                 question={question} index={index} database={explored.database} canRemove={explored.questions.length > 1}
-                onChange={(next) => setQuestion(index, next)} onRemove={() => setQuestion(index, null)} onAlone={() => set({ questions: alone(explored.questions, index) })} onRun={asked.again}
+                onChange={(next) => setQuestion(index, next)} onRemove={() => setQuestion(index, null)} onAlone={() => set({ questions: alone(explored.questions, index) })} onRun={() => (isPart ? setPart(null) : asked.again())} onRunPart={(of, text) => setPart({ index, of, text })}
               />
-              {failed?.question.text === question.text && failed.answer?.notes.map((note) => <p class="hint" key={note}>{note}</p>)}
-              {failed?.question.text === question.text && failed.answer?.series.length === 0 && !failed.answer.tables && <NearestOfNothing question={question} database={explored.database} onChoose={(next) => setQuestion(index, next)} />}
-              {failed?.error && failed.question.text === question.text && (
+              {isPart && <p class="hint" role="status">Only what was selected is asked: <span class="code">{asks.text}</span> <button type="button" class="plain" onClick={() => setPart(null)}>Ask all of it</button></p>}
+              {failed?.answer?.notes.map((note) => <p class="hint" key={note}>{note}</p>)}
+              {!isPart && failed?.answer?.series.length === 0 && !failed.answer.tables && <NearestOfNothing question={question} database={explored.database} onChoose={(next) => setQuestion(index, next)} />}
+              {failed?.error && (
                 <>
-                  <Failed error={failed.error} text={question.text} {...(failed.error instanceof Refusal && failed.error.mayPass ? { again: asked.again } : {})} />
-                  <Nearest question={question} error={failed.error} database={explored.database} onChoose={(next) => setQuestion(index, next)} />
+                  <Failed error={failed.error} text={asks.text} {...(failed.error instanceof Refusal && failed.error.mayPass ? { again: asked.again } : {})} />
+                  {!isPart && <Nearest question={question} error={failed.error} database={explored.database} onChoose={(next) => setQuestion(index, next)} />}
                 </>
               )}
             </div>
@@ -129,8 +135,7 @@ export function Explore({ params }: { params: URLSearchParams }) {
               </>
             )}
           </Menu>
-          <button type="button" class="plain" disabled={!series.length && !tables.length} onClick={async () => save("foliot.csv", "text/csv", series.length ? await csv(series) : [tablesCsv(tables)])}>CSV</button>
-          <button type="button" class="plain" disabled={!series.length && !tables.length} onClick={async () => save("foliot.json", "application/json", series.length ? await json(series) : [JSON.stringify(tables)])}>JSON</button>
+          <Download series={series} tables={tables} />
         </p>
       </div>
       {asked.error && <Failed error={asked.error} again={asked.again} />}

@@ -1,11 +1,13 @@
 // Import: a file is dropped, looked at, tried without storing anything, and then brought in.
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { type Column, type Role, type Sheet, cells, isValue, markedBy, rowsOf, sheetOf, timedBy } from "../csv";
+import { type Column, type Role, type Sheet, cells, isValue, markedBy, rowsOf, sheetOf, timedBy, typedBy } from "../csv";
 import { database } from "../database";
 import { FORMATS, type Format, LOOKED_AT_BYTES, type Plan, type Progress, bringFile, formatOf, influxPrecision } from "../importing";
-import { faultOf, isGzip, unpacked } from "../encoding";
+import { faultOf, isGzip, isParquet, unpacked } from "../encoding";
 import { held } from "../hooks";
+import type { Unparqueted } from "../parquet";
+import { fetchedParquet } from "../parts/later";
 import { Failed, Loading } from "../parts/small";
 import { ZoneChoice } from "../parts/zone";
 import { timeText } from "../time";
@@ -16,6 +18,8 @@ interface Chosen {
   file: File;
   lines: string[];
   plan: Plan;
+  /** What its columns are by their types, of Parquet. */
+  typed: Unparqueted | null;
 }
 
 interface Run {
@@ -26,7 +30,7 @@ interface Run {
   abort: AbortController;
 }
 
-const ROLES: [Role, string][] = [["time", "time"], ["value", "value"], ["integer", "whole number"], ["text", "text"], ["label", "label"], ["none", "left out"]];
+const ROLES: [Role, string][] = [["time", "time"], ["measurement", "measurement"], ["field", "field's name"], ["value", "value"], ["integer", "whole number"], ["unsigned", "unsigned number"], ["text", "text"], ["label", "label"], ["none", "left out"]];
 
 const METRICS_LISTED = 50;
 
@@ -41,7 +45,9 @@ const useError = held<Error | null>(null);
 const firstBytes = async (file: File) => new Uint8Array(await file.slice(0, LOOKED_AT_BYTES).arrayBuffer());
 
 async function look(given: File): Promise<Chosen> {
-  const file = isGzip(await firstBytes(given)) ? await unpacked(given) : given;
+  const first = await firstBytes(given);
+  const typed = isParquet(first) ? await fetchedParquet().then(({ unparquet }) => unparquet(given)) : null;
+  const file = typed?.file ?? (isGzip(first) ? await unpacked(given) : given);
   const bytes = await firstBytes(file);
   const fault = faultOf(bytes);
   if (fault) throw new Error(fault);
@@ -49,11 +55,17 @@ async function look(given: File): Promise<Chosen> {
   if (!text.trim()) throw new Error(file.size ? "This file has nothing but blank lines." : "This file is empty.");
   const lines = text.split("\n").slice(0, 200);
   if (file.size > LOOKED_AT_BYTES) lines.pop();
-  const found = formatOf(lines);
-  if (!found) throw new Error("This is neither CSV with a header, nor Influx lines, OpenTSDB lines or Prometheus text. foliot import on the command line knows dumps of OpenTSDB, TickTock and InfluxDB.");
+  const found = typed ? "csv" : formatOf(lines);
+  if (!found) throw new Error("This is neither CSV with a header, nor Parquet, Influx lines, OpenTSDB lines or Prometheus text. foliot import on the command line knows dumps of OpenTSDB, TickTock and InfluxDB.");
   const measurement = file.name.replace(/\.[^.]*$/, "").replace(/[^\w.-]+/g, "_") || "imported";
-  const plan: Plan = { format: found, precision: influxPrecision(lines), sheet: found === "csv" ? sheetOf(lines) : null, measurement, database: database() };
-  return { file, lines, plan };
+  const plan: Plan = { format: found, precision: influxPrecision(lines), sheet: found === "csv" ? readAs(lines, typed) : null, measurement, database: database() };
+  return { file, lines, plan, typed };
+}
+
+/** The columns of a table: as their types say, or as they look. */
+function readAs(lines: string[], typed: Unparqueted | null): Sheet | null {
+  const sheet = sheetOf(lines);
+  return sheet && typed ? typedBy(sheet, typed.roles, typed.time, lines) : sheet;
 }
 
 export function Import() {
@@ -89,7 +101,7 @@ export function Import() {
   const set = (part: Partial<Plan>) => {
     if (!chosen) return;
     const plan = { ...chosen.plan, ...part };
-    if (part.format === "csv") plan.sheet = sheetOf(chosen.lines);
+    if (part.format === "csv") plan.sheet = readAs(chosen.lines, chosen.typed);
     setChosen({ ...chosen, plan });
     setRun(null);
   };
@@ -130,7 +142,7 @@ export function Import() {
             <div class="empty">
               <svg viewBox="0 0 48 24" aria-hidden="true"><path d="M24 3v13M18 10l6 6 6-6M4 15v6h40v-6" /></svg>
               <p><strong>Drop a file here</strong></p>
-              <p>CSV with a header, Influx lines, OpenTSDB's put lines, or the text of Prometheus' targets. Nothing is stored before you say so.</p>
+              <p>CSV with a header, Parquet, Influx lines, OpenTSDB's put lines, or the text of Prometheus' targets. Nothing is stored before you say so.</p>
               <p><button type="button" class="main" onClick={() => field.current?.click()}>Choose a file</button></p>
             </div>
           )}
@@ -145,7 +157,10 @@ export function Import() {
             </select>
           </div>
           {chosen.plan.format === "csv" && chosen.plan.sheet && (
-            <SheetForm sheet={chosen.plan.sheet} measurement={chosen.plan.measurement} lines={chosen.lines} onSheet={(sheet) => set({ sheet })} onDecimal={(decimal) => set({ sheet: markedBy(chosen.plan.sheet!, decimal, chosen.lines) })} onMeasurement={(measurement) => set({ measurement })} />
+            <>
+              {chosen.typed && chosen.typed.left.length > 0 && <p class="note">Left out, because they are lists or no plain values: {chosen.typed.left.join(", ")}.</p>}
+              <SheetForm sheet={chosen.plan.sheet} measurement={chosen.plan.measurement} lines={chosen.lines} onSheet={(sheet) => set({ sheet })} onDecimal={(decimal) => set({ sheet: markedBy(chosen.plan.sheet!, decimal, chosen.lines) })} onMeasurement={(measurement) => set({ measurement })} />
+            </>
           )}
           {chosen.plan.format === "influx" && (
             <label class="check">Times are in&nbsp;
@@ -193,7 +208,7 @@ function SheetForm({ sheet, measurement, lines, onSheet, onDecimal, onMeasuremen
   return (
     <>
       <div class="bar">
-        <label class="check">Measurement&nbsp;<input type="text" value={measurement} onInput={(event) => onMeasurement(event.currentTarget.value)} /></label>
+        <label class="check">Measurement{sheet.columns.some(({ role }) => role === "measurement") && " of rows that name none"}&nbsp;<input type="text" value={measurement} onInput={(event) => onMeasurement(event.currentTarget.value)} /></label>
         <label class="check">Decimals stand behind a&nbsp;
           <select value={sheet.decimal} onChange={(event) => onDecimal(event.currentTarget.value as Sheet["decimal"])}>
             <option value=".">point, 1.5</option><option value=",">comma, 1,5</option>

@@ -1,11 +1,11 @@
 // How questions were carried out, question by question: as a tree of steps, from what is shown down
 // to what was read, and what that took.
 
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import type { Figures, Took, TreeNode } from "../api";
 import { type Outcome, letterOf } from "../asking";
 import { format } from "../units";
-import { Copy, save } from "./small";
+import { Copy, Failed, save } from "./small";
 
 interface Props {
   asked: Outcome[];
@@ -74,12 +74,14 @@ const answerText = (figures: Figures) => `${format(figures.samples)} samples of 
 
 /** What the whole question took, by name. */
 function costsOf(figures: Figures): [string, string][] {
-  const blocks = figures.blocks_read + figures.blocks_summed;
+  // A file of before does not tell what was skipped.
+  const { blocks_skipped: skipped = 0 } = figures;
+  const blocks = figures.blocks_read + figures.blocks_summed + skipped;
   const pages = figures.pages_cached + figures.pages_loaded;
   const costs: [string, string][] = [
     ["read", `${format(figures.samples_read)} samples${figures.series_read > 0 ? ` of ${format(figures.series_read)} stored series` : ""}`],
     ["blocks", blocks
-      ? `${format(figures.blocks_read)} decoded (${format(figures.bytes_read, "bytes")}), ${format(figures.blocks_summed)} answered by their summaries`
+      ? `${format(figures.blocks_read)} decoded (${format(figures.bytes_read, "bytes")}), ${format(figures.blocks_summed)} answered by their summaries, ${format(skipped)} skipped, outside of the range`
       : "none: all of it was still in memory"],
   ];
   if (pages > 0) costs.push(["cache", `${format(figures.pages_cached)} of ${format(pages)} pages were in memory (${Math.floor((100 * figures.pages_cached) / pages)} %)`]);
@@ -93,42 +95,84 @@ export function explained(text: string, figures: Figures, steps: Step[]): string
   return [text, `answer: ${answerText(figures)}`, ...tree, ...costsOf(figures).map(([name, said]) => `${name}: ${said}`)].join("\n") + "\n";
 }
 
+/** A question, how it was answered, and what that took, as it is saved. */
+export interface Saved {
+  language: string;
+  text: string;
+  figures: Figures;
+  tree?: TreeNode | undefined;
+}
+
+/** What a file says that was saved here; an error where it is something else. */
+export function savedOf(content: string): Saved {
+  let saved: Partial<Saved> | null = null;
+  try {
+    saved = JSON.parse(content);
+  } catch {
+    // What is said below is true of this, too.
+  }
+  if (typeof saved?.text !== "string" || typeof saved.language !== "string" || typeof saved.figures?.took_ms !== "number" || (saved.tree && typeof saved.tree.type !== "string")) {
+    throw new Error("This file does not tell how a question was answered: choose one that Explain saved as JSON.");
+  }
+  return saved as Saved;
+}
+
+/** One question's steps. `letter` stands before the question. */
+function Steps({ letter, saved: { language, text, figures, tree } }: { letter: string; saved: Saved }) {
+  const steps = tree ? stepsOf(tree) : [];
+  return (
+    <li>
+      <div class="head">
+        <p class="asked"><b>{letter}</b> <span class="code">{text}</span></p>
+        <span class="nowrap">
+          <Copy text={() => explained(text, figures, steps)}>Copy as text</Copy>
+          <button type="button" class="plain" aria-label={`Save how ${letter} was answered as JSON`} onClick={() => save("foliot-explain.json", "application/json", [JSON.stringify({ language, text, figures, tree })])}>JSON</button>
+        </span>
+      </div>
+      <ol class="tree">
+        <li class="d0"><b>answer</b> <span>{answerText(figures)}</span></li>
+        {steps.map(({ depth, what, detail, took }, at) => (
+          <li key={at} class={`d${Math.min(depth + 1, 8)}`}>
+            <b>{what}</b> <span class="code">{detail}</span>
+            {took && <span class="took">{tookText(took)}<progress value={took.ms} max={Math.max(figures.took_ms, took.ms, 1e-9)} aria-hidden="true" /></span>}
+          </li>
+        ))}
+      </ol>
+      <dl>{costsOf(figures).flatMap(([name, said]) => [<dt key={name}>{name}</dt>, <dd key={`${name} said`}>{said}</dd>])}</dl>
+    </li>
+  );
+}
+
+/** Files are small. */
+const SAVED_BYTES_MAX = 16 << 20;
+
 export function Explain({ asked, tookMs }: Props) {
   const [isOpen, setIsOpen] = useState(false);
+  const [opened, setOpened] = useState<Saved | null>(null);
+  const [error, setError] = useState<Error | null>(null);
+  const field = useRef<HTMLInputElement>(null);
   const answered = asked.flatMap(({ question, answer }, index) => (answer ? [{ question, index, answer }] : []));
   const shown = isOpen ? answered.slice(0, EXPLAINED_MAX) : [];
+  const open = async (file: File | undefined) => {
+    if (!file) return;
+    try {
+      setOpened(savedOf(await file.slice(0, SAVED_BYTES_MAX).text()));
+      setError(null);
+    } catch (failed) {
+      setError(failed as Error);
+    }
+  };
   return (
     <details class="cost" onToggle={(event) => setIsOpen(event.currentTarget.open)}>
       <summary>Explain: how it was answered, and what that cost</summary>
       <ul>
-        {shown.map(({ question, index, answer: { figures, tree } }) => {
-          const steps = tree ? stepsOf(tree) : [];
-          const letter = letterOf(index);
-          return (
-            <li key={index}>
-              <div class="head">
-                <p class="asked"><b>{letter}</b> <span class="code">{question.text}</span></p>
-                <span class="nowrap">
-                  <Copy text={() => explained(question.text, figures, steps)}>Copy as text</Copy>
-                  <button type="button" class="plain" aria-label={`Save how ${letter} was answered as JSON`} onClick={() => save("foliot-explain.json", "application/json", [JSON.stringify({ language: question.language, text: question.text, figures, tree })])}>JSON</button>
-                </span>
-              </div>
-              <ol class="tree">
-                <li class="d0"><b>answer</b> <span>{answerText(figures)}</span></li>
-                {steps.map(({ depth, what, detail, took }, at) => (
-                  <li key={at} class={`d${Math.min(depth + 1, 8)}`}>
-                    <b>{what}</b> <span class="code">{detail}</span>
-                    {took && <span class="took">{tookText(took)}<progress value={took.ms} max={Math.max(figures.took_ms, took.ms, 1e-9)} aria-hidden="true" /></span>}
-                  </li>
-                ))}
-              </ol>
-              <dl>{costsOf(figures).flatMap(([name, said]) => [<dt key={name}>{name}</dt>, <dd key={`${name} said`}>{said}</dd>])}</dl>
-            </li>
-          );
-        })}
+        {shown.map(({ question: { language, text }, index, answer: { figures, tree } }) => <Steps key={index} letter={letterOf(index)} saved={{ language, text, figures, tree }} />)}
+        {opened && <Steps letter="opened" saved={opened} />}
       </ul>
+      {error && <Failed error={error} />}
       {answered.length > EXPLAINED_MAX && <p class="note">The first {EXPLAINED_MAX} of {answered.length} questions.</p>}
-      <p class="note">Asked, sent and read in {format(tookMs / 1000, "seconds")}.</p>
+      <p class="note">Asked, sent and read in {format(tookMs / 1000, "seconds")}. <button type="button" class="plain" onClick={() => field.current?.click()}>Open a saved one</button></p>
+      <input ref={field} type="file" class="unseen" accept=".json" aria-label="Saved explanation" tabIndex={-1} onChange={(event) => open(event.currentTarget.files?.[0])} />
     </details>
   );
 }

@@ -17,6 +17,11 @@ const AGAIN_MS = 2000;
 /** How long a page has been there at least that is loaded anew for it. */
 const LOADED_AFTER_MS = 60_000;
 
+/** What reads and writes Parquet, which few need. */
+export const fetchedParquet = () => import("../parquet").catch(() => {
+  throw new Error("The server does not answer, and what knows Parquet is to be fetched from it: try again.");
+});
+
 /** Once they are there, they are there. */
 let fetched: Files | null = null;
 

@@ -21,6 +21,8 @@ interface Props {
   /** Shows this question alone, or all of them where it is. */
   onAlone: () => void;
   onRun: () => void;
+  /** Asks a part of a text, which stays as it is. */
+  onRunPart: (of: string, text: string) => void;
 }
 
 /** What a row was asked, as far as it knows: its text now and before, and the last one in each language. */
@@ -29,7 +31,7 @@ interface Told {
   texts: Partial<Record<Language, string>>;
 }
 
-export function Row({ question, database, index, canRemove, onChange, onRemove, onAlone, onRun }: Props) {
+export function Row({ question, database, index, canRemove, onChange, onRemove, onAlone, onRun, onRunPart }: Props) {
   const form = question.language === "opentsdb" ? formOf(question.text) : null;
   const mode = question.language !== "opentsdb" ? question.language : question.isForm && form ? "form" : "text";
   // What was asked in the other languages comes back with them, unless the question came from elsewhere meanwhile.
@@ -38,6 +40,11 @@ export function Row({ question, database, index, canRemove, onChange, onRemove, 
   const change = (next: Question) => {
     told.current.by = [question.text, next.text];
     onChange(next);
+  };
+  const run = (text: string, selected = "") => {
+    if (selected.trim() && selected.trim() !== text.trim()) onRunPart(text, selected);
+    else if (text === question.text) onRun();
+    if (text !== question.text) change({ ...question, text });
   };
   const translated = async (language: Language, origin: Form | null): Promise<string> => {
     if (language === "opentsdb") return textOf(emptyForm());
@@ -71,7 +78,7 @@ export function Row({ question, database, index, canRemove, onChange, onRemove, 
       {mode === "form" && form
         ? <FormFields form={form} database={database} onChange={(next) => change({ ...question, text: textOf(next) })} />
         // Another language begins with another text.
-        : <Text key={question.language} question={question} database={database} onRun={(text) => (text === question.text ? onRun() : change({ ...question, text }))} />}
+        : <Text key={question.language} question={question} database={database} onRun={run} />}
       {canRemove && <button type="button" class="plain remove" aria-label={`Remove query ${index + 1}`} onClick={onRemove}>×</button>}
     </section>
   );

@@ -78,8 +78,8 @@ export function Meter({ value, max, label }: { value: number; max: number; label
   return <progress class={isHigh ? "high" : ""} value={value} max={Math.max(1, max)} aria-label={label} />;
 }
 
-/** Saves pieces of text as a file. */
-export function save(name: string, kind: string, pieces: string[]) {
+/** Saves pieces as a file. */
+export function save(name: string, kind: string, pieces: (string | ArrayBuffer)[]) {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(new Blob(pieces, { type: kind }));
   link.download = name;

@@ -14,7 +14,8 @@ const HINTS: Record<Language, string> = {
 interface Props {
   question: Question;
   database: string;
-  onRun: (text: string) => void;
+  /** Asks the text, or what of it is selected. */
+  onRun: (text: string, selected?: string) => void;
 }
 
 type Edit = (host: HTMLElement, editing: Editing) => Editor;
@@ -52,7 +53,8 @@ export function Text({ question, database, onRun }: Props) {
       onKeyDown={(event) => {
         if (event.key === "Enter" && (event.ctrlKey || event.metaKey || !event.shiftKey)) {
           event.preventDefault();
-          onRun(text);
+          const { selectionStart: from, selectionEnd: to } = event.currentTarget;
+          onRun(text, event.ctrlKey || event.metaKey ? text.slice(from, to) : "");
         }
       }}
     />
@@ -67,7 +69,7 @@ interface EditedProps {
   asked: string;
   label: string;
   database: string;
-  onRun: (text: string) => void;
+  onRun: (text: string, selected?: string) => void;
   onLeave: (text: string) => void;
 }
 
@@ -84,7 +86,7 @@ function Edited(props: EditedProps) {
     const made = props.edit(host.current, {
       language: props.language, text: props.begun, label: props.label, hint: HINTS[props.language], database: () => latest.current.database,
       onText: (text) => { now.current = text; },
-      onRun: () => latest.current.onRun(now.current),
+      onRun: (selected) => latest.current.onRun(now.current, selected),
       onLeave: () => latest.current.onLeave(now.current),
     });
     editor.current = made;

@@ -84,6 +84,15 @@ pub(crate) struct Seat {
     sid: Option<u32>,
     /// The first series that other pages have, too.
     until: u32,
+    /// Blocks of the series that was sought that are not among those found.
+    passed: u64,
+}
+
+impl Seat {
+    /// How many blocks were passed over since this was asked last.
+    pub(crate) fn take_passed(&mut self) -> u64 {
+        std::mem::take(&mut self.passed)
+    }
 }
 
 impl Part {
@@ -224,7 +233,8 @@ impl Part {
                 let next = pages.get(number + 1).map(|next| next.first_sid);
                 let until = next.or_else(|| self.directory.fence(group + 1)).unwrap_or(u32::MAX);
                 let (part, at, len) = (self.entry.number, page.at, page.len as usize);
-                *seat = Seat { part, at, len, next: size_of::<u64>(), sid: None, until };
+                let (next, passed) = (size_of::<u64>(), seat.passed);
+                *seat = Seat { part, at, len, next, sid: None, until, passed };
                 if self.find_on(seat, sought, buffer, out)? {
                     return Ok(());
                 }
@@ -449,6 +459,7 @@ fn find_in(
         if entry.sid > wanted {
             return Some(true);
         }
+        let (blocks, before) = (entry.left, out.len());
         match is_last {
             true => out.extend(entry.last(range)?),
             false => {
@@ -457,6 +468,7 @@ fn find_in(
                 }
             }
         }
+        seat.passed += blocks.saturating_sub((out.len() - before) as u64);
     }
 }
 

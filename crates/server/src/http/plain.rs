@@ -20,6 +20,7 @@ const STYLE: &[u8] = include_bytes!("../web/dist/s/page.css.gz");
 const SCRIPT: &[u8] = include_bytes!("../web/dist/s/page.js.gz");
 const EDITOR: &[u8] = include_bytes!("../web/dist/s/editor.js.gz");
 const FILES: &[u8] = include_bytes!("../web/dist/s/files.js.gz");
+const PARQUET: &[u8] = include_bytes!("../web/dist/s/parquet.js.gz");
 
 /// Nothing but the page's own files may run, and only this server may be asked.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
@@ -39,6 +40,7 @@ pub(super) fn page(asset: Asset, request: &HeaderMap) -> Reply {
         Asset::Script => ("text/javascript; charset=utf-8", SCRIPT),
         Asset::Editor => ("text/javascript; charset=utf-8", EDITOR),
         Asset::Files => ("text/javascript; charset=utf-8", FILES),
+        Asset::Parquet => ("text/javascript; charset=utf-8", PARQUET),
     };
     let tag = tag(packed);
     let known = request.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok());
@@ -234,6 +236,7 @@ mod tests {
             ("s/page.js", SCRIPT),
             ("s/editor.js", EDITOR),
             ("s/files.js", FILES),
+            ("s/parquet.js", PARQUET),
         ];
         for (name, packed) in built {
             let plain = std::fs::read_to_string(dist.join(name)).unwrap();

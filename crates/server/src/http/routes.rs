@@ -114,6 +114,7 @@ pub(crate) enum Asset {
     /// Fetched when a text is written.
     Editor,
     Files,
+    Parquet,
 }
 
 /// One line of the table.
@@ -199,6 +200,7 @@ pub(crate) static ROUTES: &[Route] = &[
     row(GET, "/s/page.js", Right::Public, Target::Page(Asset::Script)),
     row(GET, "/s/editor.js", Right::Public, Target::Page(Asset::Editor)),
     row(GET, "/s/files.js", Right::Public, Target::Page(Asset::Files)),
+    row(GET, "/s/parquet.js", Right::Public, Target::Page(Asset::Parquet)),
     row(GET, "/docs", Right::Public, Target::Documents),
     row(GET, DOCUMENT, Right::Public, Target::Documents),
     row(POST, "/api/foliot/v1/query", Right::Read, Target::Foliot(Foliot::Query)),

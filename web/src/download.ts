@@ -1,0 +1,100 @@
+// An answer as a file: a row for each sample, with a column for each label, or the rows of its tables.
+
+import type { Table } from "./api";
+import type { Series, Value } from "./series";
+import { mapped } from "./slices";
+
+/** A cell of a file: quoted where it must be, and never a formula to a spreadsheet. */
+function cell(value: Value | undefined): string {
+  if (value === null || value === undefined) return "";
+  if (typeof value !== "string") return String(value);
+  const text = /^[=+\-@\t\r]/.test(value) && Number.isNaN(Number(value)) ? `'${value}` : value;
+  return /[",\r\n]/.test(text) ? `"${text.replace(/"/g, '""')}"` : text;
+}
+
+const line = (cells: (Value | undefined)[]) => `${cells.map(cell).join(",")}\n`;
+
+const isExact = (all: Series[]) => all.some((series) => series.nanos);
+
+const OWN = new Set(["time", "time_ms", "time_ns", "name", "measurement", "field", "value"]);
+
+/** Labels of all series, each with the name of its column: no label takes the name of another column. */
+function labelsOf(all: Series[]): [string, string][] {
+  const labels = [...new Set(all.flatMap((series) => Object.keys(series.labels)))].sort();
+  return labels.map((label) => [label, OWN.has(label) ? `label_${label}` : label]);
+}
+
+/** Series as CSV: the header, and the lines of each series. */
+export async function csv(all: Series[]): Promise<string[]> {
+  const labels = labelsOf(all);
+  const header = line([isExact(all) ? "time_ns" : "time_ms", "name", "field", ...labels.map(([, name]) => name), "value"]);
+  const pieces = await mapped(all, (series) => {
+    const head = [series.name, series.field, ...labels.map(([label]) => series.labels[label] ?? "")].map(cell).join(",");
+    return series.times.map((time, index) => `${isExact(all) ? series.nanos?.[index] ?? "" : time},${head},${cell(series.values[index])}\n`).join("");
+  });
+  return [header, ...pieces];
+}
+
+/** Tables as CSV, one after another, each with its header. */
+export const tablesCsv = (all: Pick<Table, "columns" | "rows">[]): string => all.map(({ columns, rows }) => [columns, ...rows].map(line).join("")).join("\n");
+
+/** Series as JSON, an array. */
+export const json = async (all: Series[]): Promise<string[]> =>
+  ["[", ...await mapped(all, (series) => (series === all[0] ? "" : ",\n") + JSON.stringify(series)), "]\n"];
+
+/** Series as lines of JSON, an object for each sample. Times to the nanosecond are texts, as everywhere. */
+export async function jsonLines(all: Series[]): Promise<string[]> {
+  const labels = labelsOf(all);
+  return mapped(all, (series) => {
+    const own = labels.flatMap(([label, name]) => (label in series.labels ? [[name, series.labels[label]]] : []));
+    const head = JSON.stringify(Object.fromEntries([["name", series.name], ["field", series.field], ...own])).slice(1, -1);
+    return series.times.map((time, index) => `{${isExact(all) ? `"time_ns":${JSON.stringify(series.nanos?.[index] ?? null)}` : `"time_ms":${time}`},${head},"value":${JSON.stringify(series.values[index] ?? null)}}\n`).join("");
+  });
+}
+
+/** Tables as lines of JSON, an object for each row. */
+export const tablesJsonLines = (all: Table[]): string => all.map(({ name, labels, columns, rows }) =>
+  rows.map((row) => `${JSON.stringify({ ...(name ? { name } : {}), ...labels, ...Object.fromEntries(columns.map((column, at) => [column, row[at] ?? null])) })}\n`).join("")).join("");
+
+/** A column of a file of columns. Times are in nanoseconds of UTC. */
+export interface FileColumn {
+  name: string;
+  kind: "time" | "float" | "integer" | "boolean" | "text";
+  values: (bigint | number | string | boolean | null)[];
+}
+
+const isInteger = (value: Value) => typeof value === "number" && Number.isSafeInteger(value);
+
+/** What JSON has no number for is a text there. */
+const LOST: Record<string, number> = { NaN: Number.NaN, Infinity, "-Infinity": -Infinity };
+
+/** A column of values of one kind; where they are of several it has texts, unless all are numbers. */
+function columnOf(name: string, values: Value[], isWhole: boolean): FileColumn {
+  const solid = values.filter((value) => value !== null);
+  if (isWhole && solid.every(isInteger)) return { name, kind: "integer", values: values.map((value) => (value === null ? null : BigInt(value))) };
+  if (solid.length && solid.every((value) => typeof value === "boolean")) return { name, kind: "boolean", values };
+  const numbers = values.map((value) => (typeof value === "string" ? LOST[value] ?? value : value));
+  if (numbers.every((value) => value === null || typeof value === "number")) return { name, kind: "float", values: numbers };
+  return { name, kind: "text", values: values.map((value) => (value === null ? null : String(value))) };
+}
+
+/** Series as columns, named as `foliot import parquet` names them. */
+export function columnsOf(all: Series[]): FileColumn[] {
+  const repeated = (of: (series: Series) => string | null) => all.flatMap((series) => new Array<string | null>(series.times.length).fill(of(series)));
+  const times = all.flatMap(({ times, nanos }) => times.map((time, index) => (nanos?.[index] === undefined ? BigInt(Math.round(time)) * 1_000_000n : BigInt(nanos[index]))));
+  const text = (name: string, values: (string | null)[]): FileColumn => ({ name, kind: "text", values });
+  return [
+    { name: "time", kind: "time", values: times },
+    text("measurement", repeated(({ name }) => name)),
+    text("field", repeated(({ field }) => field)),
+    ...labelsOf(all).map(([label, name]) => text(name, repeated(({ labels }) => labels[label] ?? null))),
+    columnOf("value", all.flatMap(({ values }) => values), all.every(({ kind }) => kind === "integer" || kind === "unsigned")),
+  ];
+}
+
+/** Tables as columns: a row has those of its own table. */
+export function tableColumnsOf(all: Table[]): FileColumn[] {
+  const rows = all.flatMap(({ name, labels, columns, rows }) => rows.map((row) => new Map<string, Value>([...(name ? [["name", name] as const] : []), ...Object.entries(labels), ...columns.map((column, at) => [column, row[at] ?? null] as const)])));
+  const names = [...new Set(rows.flatMap((row) => [...row.keys()]))];
+  return names.map((name) => columnOf(name, rows.map((row) => row.get(name) ?? null), true));
+}

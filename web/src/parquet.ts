@@ -1,0 +1,189 @@
+// Parquet: files of it as text that is brought in, and answers as such files. It is fetched when somebody needs it.
+
+import { gunzipSync } from "fflate";
+import { decompress } from "fzstd";
+import { type Compressors, type DecodedArray, type FileMetaData, type SchemaElement, type SchemaTree, parquetMetadataAsync, parquetScan, parquetSchema } from "hyparquet";
+import { ByteWriter, parquetWrite } from "hyparquet-writer";
+import type { Role } from "./csv";
+import type { FileColumn } from "./download";
+import { pause } from "./slices";
+
+/** Most bytes of text that a file may become here, and that a group of its rows may unpack to. */
+const TEXT_BYTES_MAX = 1 << 30;
+const GROUP_BYTES_MAX = 512 << 20;
+
+/** Rows of which text is made at a time. */
+const ROWS_AT_A_TIME = 2000;
+
+const BY_HAND = "bring it in with foliot import parquet on the command line";
+
+const COMPRESSORS: Compressors = { GZIP: (bytes) => gunzipSync(bytes), ZSTD: (bytes, length) => decompress(bytes, new Uint8Array(length)) };
+
+const NANOS_A_DAY = 86_400_000_000_000n;
+
+/** Times are nanoseconds of UTC. */
+const PARSERS = {
+  timestampFromMilliseconds: (millis: bigint) => BigInt(millis) * 1_000_000n,
+  timestampFromMicroseconds: (micros: bigint) => BigInt(micros) * 1000n,
+  timestampFromNanoseconds: (nanos: bigint) => nanos,
+  dateFromDays: (days: number) => BigInt(days) * NANOS_A_DAY,
+  jsonFromBytes: (bytes: Uint8Array) => bytes && new TextDecoder().decode(bytes),
+};
+
+type Holds = "time" | "integer" | "unsigned" | "value" | "text";
+
+/** A column that is read: at the top, or within a group. */
+interface Leaf {
+  top: string;
+  within: string | null;
+  /** What it is called: those of the group `labels` by their own names. */
+  name: string;
+  isLabel: boolean;
+  holds: Holds;
+}
+
+/** What a column holds; nothing for what is no plain value. */
+function holdsOf({ type, converted_type: converted, logical_type: logical, repetition_type: repetition }: SchemaElement): Holds | null {
+  if (repetition === "REPEATED" || !type) return null;
+  if (type === "INT96" || converted === "DATE" || logical?.type === "TIMESTAMP" || converted === "TIMESTAMP_MILLIS" || converted === "TIMESTAMP_MICROS") return "time";
+  if (converted === "DECIMAL" || logical?.type === "FLOAT16") return "value";
+  if (converted === "UINT_64" || (logical?.type === "INTEGER" && logical.bitWidth === 64 && !logical.isSigned)) return "unsigned";
+  if (type === "INT32" || type === "INT64") return "integer";
+  if (type === "FIXED_LEN_BYTE_ARRAY") return logical?.type === "UUID" ? "text" : null;
+  if (type === "BYTE_ARRAY") return ["BSON", "INTERVAL"].includes(converted ?? "") || ["GEOMETRY", "GEOGRAPHY", "VARIANT"].includes(logical?.type ?? "") ? null : "text";
+  return "value";
+}
+
+/** Columns that are read, and the names of those that are left out. */
+function leavesOf({ children }: SchemaTree): { leaves: Leaf[]; left: string[] } {
+  const leaves: Leaf[] = [];
+  const left: string[] = [];
+  for (const { element, children: within } of children) {
+    const isGroup = within.length > 0 && element.repetition_type !== "REPEATED" && !element.converted_type && !element.logical_type;
+    const isLabel = isGroup && element.name === "labels";
+    for (const one of isGroup ? within.map((child) => ({ of: child.element, within: child.element.name })) : [{ of: element, within: null }]) {
+      const holds = holdsOf(one.of);
+      const name = one.within === null || isLabel ? one.of.name : `${element.name}.${one.within}`;
+      if (holds) leaves.push({ top: element.name, within: one.within, name, isLabel, holds });
+      else left.push(name);
+    }
+  }
+  return { leaves, left };
+}
+
+type Cell = unknown;
+
+/** A value as a cell of CSV; a null and a number that is none are empty. */
+function textOf(value: Cell): string {
+  if (value === null || value === undefined || Number.isNaN(value)) return "";
+  const text = String(value);
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+type Reader = (row: number) => Cell;
+
+/** The columns of values that `foliot export` writes; one of them has the value of a row, whose field another column names, as it does in a file of an answer, with one column of values. */
+const EXPORTED = ["value_float", "value_integer", "value_unsigned", "value_boolean", "value_text"];
+
+/** What columns are, by their types; what looks like a time to who reads the text may be one all the same. */
+function roleOf(leaf: Leaf, isGrouped: boolean, hasFields: boolean): Role {
+  if (leaf.isLabel) return "label";
+  if (leaf.holds !== "text") return leaf.holds === "time" ? "none" : leaf.holds;
+  if (/^(measurement|metric)$/i.test(leaf.name)) return "measurement";
+  if (hasFields && leaf.name === "field") return "field";
+  return isGrouped ? "text" : "label";
+}
+
+export interface Unparqueted {
+  /** CSV. */
+  file: File;
+  /** What the columns of CSV are; the column of times, if one has them. */
+  roles: Role[];
+  time: number;
+  /** Columns that are left out: lists, and what is no plain value. */
+  left: string[];
+}
+
+async function metadataOf(file: File): Promise<FileMetaData> {
+  const metadata = await parquetMetadataAsync({ byteLength: file.size, slice: (start, end) => file.slice(start, end).arrayBuffer() }, { parsers: PARSERS, geoparquet: false });
+  for (const { columns, total_byte_size: bytes } of metadata.row_groups) {
+    const codec = columns.map(({ meta_data: meta }) => meta?.codec).find((codec) => codec && !["UNCOMPRESSED", "SNAPPY", "GZIP", "ZSTD"].includes(codec));
+    if (codec) throw new Error(`its columns are packed by ${codec}, which is not known here: write it with zstd, snappy or gzip`);
+    if (Number(bytes) > GROUP_BYTES_MAX) throw new Error(`a group of its rows has ${Number(bytes) >> 20} MiB, and ${GROUP_BYTES_MAX >> 20} are held here: ${BY_HAND}`);
+  }
+  return metadata;
+}
+
+/** The rows of a file, made text. Errors say what of it cannot be read. */
+export async function unparquet(file: File, bytesMax = TEXT_BYTES_MAX): Promise<Unparqueted> {
+  try {
+    return await textOfFile(file, bytesMax);
+  } catch (error) {
+    throw new Error(`This file of Parquet cannot be read: ${(error as Error).message}.`);
+  }
+}
+
+async function textOfFile(file: File, bytesMax: number): Promise<Unparqueted> {
+  const metadata = await metadataOf(file);
+  const { leaves, left } = leavesOf(parquetSchema(metadata));
+  if (!leaves.length) throw new Error("it has no column of plain values");
+  const source = { byteLength: file.size, slice: (start: number, end?: number) => file.slice(start, end).arrayBuffer() };
+  const pieces = [new Blob([`${leaves.map(({ name }) => textOf(name)).join(",")}\n`])];
+  let bytes = 0;
+  let begin = 0;
+  for (const { num_rows: count } of metadata.row_groups) {
+    const end = begin + Number(count);
+    // Each group has a reader of its own, which remembers the columns that it has read.
+    const scan = await parquetScan({ file: source, metadata, compressors: COMPRESSORS, parsers: PARSERS, geoparquet: false, useOffsetIndex: false });
+    const columns = new Map<string, DecodedArray>();
+    for (const { top } of leaves) {
+      if (columns.has(top) || begin === end) continue;
+      columns.set(top, await scan.readColumn({ column: top, rowStart: begin, rowEnd: end }));
+      await pause();
+    }
+    const read = leaves.map(({ top, within }): Reader => {
+      const column = columns.get(top) ?? [];
+      return within === null ? (row) => column[row] : (row) => (column[row] as Record<string, Cell> | null)?.[within];
+    });
+    for (let from = 0; from < end - begin; from += ROWS_AT_A_TIME) {
+      const rows = Array.from({ length: Math.min(ROWS_AT_A_TIME, end - begin - from) }, (_, at) => from + at);
+      const text = rows.map((row) => `${read.map((value) => textOf(value(row))).join(",")}\n`).join("");
+      const piece = new Blob([text]);
+      bytes += piece.size;
+      if (bytes > bytesMax) throw new Error(`it is more than ${bytesMax >> 20} MiB as text: ${BY_HAND}`);
+      pieces.push(piece);
+      await pause();
+    }
+    begin = end;
+  }
+  if (!begin) throw new Error("it has no rows");
+  const isGrouped = leaves.some(({ isLabel }) => isLabel);
+  const times = leaves.flatMap(({ holds, isLabel }, at) => (holds === "time" && !isLabel ? [at] : []));
+  const time = times.find((at) => /^time$/i.test(leaves[at]!.name)) ?? times[0] ?? -1;
+  const has = (name: string) => leaves.some((leaf) => leaf.name === name);
+  const hasFields = has("measurement") && (has("value") || EXPORTED.every(has));
+  return { file: new File(pieces, file.name.replace(/\.parquet$/i, "")), roles: leaves.map((leaf) => roleOf(leaf, isGrouped, hasFields)), time, left };
+}
+
+const TYPES = {
+  time: { type: "INT64", logical_type: { type: "TIMESTAMP", isAdjustedToUTC: true, unit: "NANOS" } },
+  float: { type: "DOUBLE" },
+  integer: { type: "INT64" },
+  boolean: { type: "BOOLEAN" },
+  text: { type: "BYTE_ARRAY", converted_type: "UTF8" },
+} as const;
+
+/** Columns as a file, packed by snappy. */
+export function parquetOf(columns: FileColumn[]): ArrayBuffer {
+  const writer = new ByteWriter();
+  parquetWrite({
+    writer,
+    columnData: columns.map(({ name, values }) => ({ name, data: values })),
+    schema: [
+      { name: "root", num_children: columns.length },
+      ...columns.map(({ name, kind }): SchemaElement => ({ name, repetition_type: "OPTIONAL", ...TYPES[kind] })),
+    ],
+    createdBy: "foliot",
+  });
+  return writer.getBuffer();
+}

@@ -1,0 +1,77 @@
+/// <reference types="vite/client" />
+import { describe, expect, it } from "vitest";
+import { lineOf, sheetOf, typedBy } from "../src/csv";
+import { columnsOf } from "../src/download";
+import { parquetOf, unparquet } from "../src/parquet";
+import type { Series } from "../src/series";
+import kinds from "./files/kinds.parquet?url&inline";
+import gzip from "./files/gzip.parquet?url&inline";
+import snappy from "./files/snappy.parquet?url&inline";
+import lz4 from "./files/lz4.parquet?url&inline";
+import empty from "./files/empty.parquet?url&inline";
+
+const WRITTEN = { kinds, gzip, snappy, lz4, empty };
+
+/** Files that PyArrow wrote. */
+const written = (name: keyof typeof WRITTEN) => new File([Uint8Array.from(atob(WRITTEN[name].split(",")[1]!), (letter) => letter.charCodeAt(0))], `${name}.parquet`);
+
+describe("a file of Parquet", () => {
+  it("becomes CSV with exact values, and its types tell what columns are", async () => {
+    const { file, roles, time, left } = await unparquet(written("kinds"));
+    expect(file.name).toBe("kinds");
+    expect((await file.text()).split("\n")).toEqual([
+      "when,bed,ph,n,u,ok,f32,day,price,pos.x,pos.y",
+      "1767225600000001000,north,6.5,1,18446744073709551615,true,0.10000000149011612,1767225600000000000,1.1,1,k",
+      '1767225660000002000,"a ""b"", c",,-9007199254740993,0,,2,1767225600000000000,-2.05,,',
+      ",,7.25,,1,false,,1767225600000000000,,2,l",
+      "",
+    ]);
+    expect(roles).toEqual(["none", "label", "value", "integer", "unsigned", "value", "value", "none", "value", "integer", "label"]);
+    expect([time, left]).toEqual([0, ["list", "raw"]]);
+  });
+  it("becomes Influx lines by these types, whatever its values look like", async () => {
+    const { file, roles, time } = await unparquet(written("kinds"));
+    const lines = (await file.text()).split("\n");
+    const sheet = typedBy(sheetOf(lines)!, roles, time, lines);
+    expect([sheet.columns[0]!.role, sheet.precision]).toEqual(["time", "ns"]);
+    expect(lineOf(lines[1]!, sheet, "soil")).toBe("soil,bed=north,pos.y=k ph=6.5,n=1i,u=18446744073709551615u,ok=true,f32=0.10000000149011612,price=1.1,pos.x=1i 1767225600000001000");
+  });
+  it.each(["gzip", "snappy"] as const)("may be packed by %s", async (name) => {
+    expect(await (await unparquet(written(name))).file.text()).toBe("a,t\nx,1\ny,2\nz,3\n");
+  });
+  it.each([
+    ["packed in a way that is not known", () => written("lz4"), /LZ4/],
+    ["empty", () => written("empty"), /it has no rows/],
+    ["cut off", () => new File([written("kinds").slice(0, 900)], "a.parquet"), /^This file of Parquet cannot be read: /],
+    ["damaged", () => new File([written("snappy").slice(0, 20), new Uint8Array(40), written("snappy").slice(60)], "a.parquet"), /^This file of Parquet cannot be read: /],
+  ])("that is %s is refused with the reason", async (_, file, said) => {
+    await expect(unparquet(file())).rejects.toThrow(said);
+  });
+  it("that becomes too much text is refused", async () => {
+    await expect(unparquet(written("kinds"), 100)).rejects.toThrow("foliot import parquet");
+  });
+});
+
+describe("what foliot export writes", () => {
+  it("has measurements, names of fields and kinds of values in its columns", () => {
+    const lines = ["time,measurement,field,bed,value_float,value_integer,value_unsigned,value_boolean,value_text", "1767225600000000001,soil,ph,north,6.5,,,,", "1767225600000000002,so il,n,,,7,,,"];
+    const sheet = typedBy(sheetOf(lines)!, ["none", "measurement", "field", "label", "value", "integer", "unsigned", "value", "text"], 0, lines);
+    expect(lines.slice(1).map((line) => lineOf(line, sheet, "file"))).toEqual(["soil,bed=north ph=6.5 1767225600000000001", "so\\ il n=7i 1767225600000000002"]);
+  });
+});
+
+describe("an answer as Parquet", () => {
+  const series = (part: Partial<Series>): Series => ({ name: "soil.ph", field: "", labels: {}, varying: [], kind: "float", times: [1767225600000], values: [6.5], ...part });
+  it("is read again as what it was", async () => {
+    const all = [series({ labels: { bed: 'a "b", c', time: "x" } }), series({ times: [1, 2, 3], nanos: ["1000001", "2000002", "3"], values: [null, "NaN", -0.1] })];
+    const { file } = await unparquet(new File([parquetOf(columnsOf(all))], "a.parquet"));
+    expect(await file.text()).toBe('time,measurement,field,bed,label_time,value\n1767225600000000000,soil.ph,,"a ""b"", c",x,6.5\n1000001,soil.ph,,,,\n2000002,soil.ph,,,,\n3,soil.ph,,,,-0.1\n');
+  });
+  it("has columns of the kinds that values have", () => {
+    const kinds = (...all: Series[]) => columnsOf(all).at(-1)!;
+    expect(kinds(series({ kind: "integer", values: [7] }))).toEqual({ name: "value", kind: "integer", values: [7n] });
+    expect(kinds(series({ kind: "boolean", values: [true] })).kind).toBe("boolean");
+    expect(kinds(series({ values: [6] }), series({ values: ["Infinity"] }))).toEqual({ name: "value", kind: "float", values: [6, Infinity] });
+    expect(kinds(series({ values: [6] }), series({ kind: "string", values: ["on"] }))).toEqual({ name: "value", kind: "text", values: ["6", "on"] });
+  });
+});
