@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { API, address, becomes, context, drawn, forgive, go, hosts, keep, legend, load, now, page, write } from "./stage.mjs";
+import { API, address, becomes, context, drawn, forgive, go, hosts, keep, legend, load, now, open, page, write } from "./stage.mjs";
 
 /** Where a download of what is shown lies. */
 async function downloaded(kind) {
@@ -446,6 +446,7 @@ test("a name that holds $step is asked as it is, and links of Prometheus' page o
 test("samples are listed and saved as they are", async () => {
   await load();
   await go("#/explore?start=15m-ago&view=table&m=none:load.one{host=b}");
+  await page.getByLabel("each value, not only the last").check();
   await page.getByRole("cell", { name: "101", exact: true }).waitFor();
   const text = readFileSync(await downloaded("CSV"), "utf8");
   assert.match(text, /^time_ms,name,field,host,value\n\d{13},load.one,,b,\d+/);
@@ -471,6 +472,41 @@ test("an answer is saved as lines of JSON and as Parquet, which is brought in ag
   await page.getByRole("button", { name: "Dry run" }).click();
   await page.getByText("This is what would be stored: 2 samples in 2 lines").waitFor();
   await becomes(() => page.getByRole("region", { name: "Metrics of the file" }).locator("tbody").textContent(), "saved.phfloat2");
+});
+
+test("a table has a row for each series, in the order that its heads are clicked for, and labels that all have are told", async () => {
+  await load();
+  await go(`#/explore?${new URLSearchParams([["start", "15m-ago"], ["view", "table"], ["p", "sum(load_one)"], ["p", "count(load_one)"], ["p", "load_one"]])}`);
+  const table = page.getByRole("region", { name: "Values" });
+  const column = async (at) => (await table.locator(`tbody td:nth-child(${at})`).allTextContents()).join();
+  await becomes(() => column(1), "A,B,C,C");
+  await becomes(() => column(2), "sum(load_one),count(load_one),load_one,load_one");
+  await table.getByRole("button", { name: "Value" }).click();
+  const falling = async () => (await table.locator("tbody td.number:nth-last-child(2)").allTextContents()).map(Number);
+  await becomes(async () => { const found = await falling(); return found.length === 4 && found.every((value, at) => !at || found[at - 1] >= value); }, true);
+  await becomes(() => table.locator("th[aria-sort=descending]").textContent(), /^Value/);
+  await table.getByRole("button", { name: "host" }).click();
+  await becomes(async () => (await column(3)).slice(0, 3), "a,b");
+  await write(`kinds,host=a,dc=ams v=1 ${now()}000000000\nkinds,host=b,dc=ams v=2 ${now()}000000000`);
+  await go(`#/explore?${new URLSearchParams([["start", "15m-ago"], ["p", "kinds_v"]])}`);
+  await page.getByText("All of them have dc=ams.").waitFor();
+  await page.locator(".legend").getByRole("button", { name: "max" }).click();
+  await becomes(legend, ["kinds_v {host=b}", "kinds_v {host=a}"]);
+});
+
+test("a tap on a button counts where it takes the focus from a text that is asked then", async () => {
+  await load();
+  await context.close();
+  await open({ viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true });
+  await go("#/explore?start=15m-ago&p=load_one");
+  await page.locator(".legend .line").first().waitFor();
+  await page.getByLabel("Text in promql").click();
+  await page.keyboard.press("Control+a");
+  await page.keyboard.type("sum(load_one)");
+  await page.keyboard.press("Escape");
+  await page.getByRole("button", { name: "+ query" }).tap();
+  await page.getByRole("region", { name: "Query 2" }).waitFor();
+  await becomes(() => new URLSearchParams(new URL(page.url()).hash.split("?")[1]).getAll("p").join(), "sum(load_one),");
 });
 
 test("what is selected of a text is asked alone, and the text stays", async () => {

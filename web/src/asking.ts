@@ -159,6 +159,13 @@ export interface Drawn {
   series: Series[];
   /** The unit of one of them, also where they have no axis in common. */
   unitIn: (series: Series) => Unit;
+  /** The question that one of them answers, and its letter, if there are several questions. */
+  questionIn: (series: Series) => Question;
+  letterIn: (series: Series) => string;
+  /** What one of them is called, behind its letter. */
+  titleIn: (series: Series) => string;
+  /** Labels that all of them have with the same value, which no title repeats. */
+  shared: [string, string][];
 }
 
 /** The letter that a question has in front of its row. */
@@ -167,21 +174,27 @@ export const letterOf = (at: number) => String.fromCharCode(65 + (at % 26));
 /** What answers come to as lines: the greatest, each with a name of its own, behind its question's letter if those are wanted, and the unit of the first; those of a second one say so. Three units and more have no axis in common, and each line is told in its own. */
 export function drawn(outcomes: Outcome[], top: number, hasLetters = false): Drawn {
   const rates = new Map(outcomes.flatMap(({ answer, question }) => (answer?.series ?? []).map((series) => [series, question] as const)));
-  const letters = new Map(outcomes.map(({ question }, at) => [question, `${letterOf(at)} `]));
+  const letters = new Map(outcomes.map(({ question }, at) => [question, letterOf(at)]));
   const all = greatest([...rates.keys()], top);
   const unitIn = unitsOf(rates);
   const units = [...new Set(all.map(unitIn))];
   const [unit = "plain", other] = units.length > 2 ? [] : units;
   const shared = sharedLabels(all);
+  const questionIn = (series: Series) => rates.get(series)!;
+  const letterIn = (series: Series) => (hasLetters ? letters.get(questionIn(series))! : "");
+  const titleIn = (series: Series) => {
+    const told = title(series, shared);
+    return `${letterIn(series)} ${told === "{}" ? questionIn(series).text : told}`.trimStart();
+  };
   const seen = new Map<string, number>();
   const lines = all.slice(0, LINES_MAX).map((series): Line => {
-    const told = title(series, shared);
-    const name = (hasLetters ? letters.get(rates.get(series)!)! : "") + (told === "{}" ? rates.get(series)!.text : told);
+    const name = titleIn(series);
     const count = (seen.get(name) ?? 0) + 1;
     seen.set(name, count);
     return { title: count > 1 ? `${name} (${count})` : name, times: series.times, values: numbers(series), ...(unitIn(series) === unit ? {} : { unit: unitIn(series), isRight: unitIn(series) === other }) };
   });
-  return { lines, unit, series: all, unitIn };
+  const pairs = Object.entries(all[0]?.labels ?? {}).filter(([name, value]) => shared.has(`${name}\0${value}`));
+  return { lines, unit, series: all, unitIn, questionIn, letterIn, titleIn, shared: pairs };
 }
 
 /** What tells the unit of a series; many of them have one question and one name. */

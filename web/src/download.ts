@@ -1,7 +1,7 @@
 // An answer as a file: a row for each sample, with a column for each label, or the rows of its tables.
 
 import type { Table } from "./api";
-import type { Series, Value } from "./series";
+import { type Series, type Value, labelsOf as labelNames } from "./series";
 import { mapped } from "./slices";
 
 /** A cell of a file: quoted where it must be, and never a formula to a spreadsheet. */
@@ -20,8 +20,7 @@ const OWN = new Set(["time", "time_ms", "time_ns", "name", "measurement", "field
 
 /** Labels of all series, each with the name of its column: no label takes the name of another column. */
 function labelsOf(all: Series[]): [string, string][] {
-  const labels = [...new Set(all.flatMap((series) => Object.keys(series.labels)))].sort();
-  return labels.map((label) => [label, OWN.has(label) ? `label_${label}` : label]);
+  return labelNames(all).map((label) => [label, OWN.has(label) ? `label_${label}` : label]);
 }
 
 /** Series as CSV: the header, and the lines of each series. */

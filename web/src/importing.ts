@@ -20,8 +20,13 @@ const FAULTS_MAX = 200;
 /** Letters of such a line that are shown. */
 const FAULT_CHARS_MAX = 200;
 
-/** What a file is, by its first lines. */
-export function formatOf(lines: string[]): Format | null {
+/** What a file is by its name, where that says so. */
+const ENDINGS: Record<string, Format> = { lp: "influx", prom: "prometheus" };
+
+/** What a file is, by its name or by its first lines. */
+export function formatOf(lines: string[], name = ""): Format | null {
+  const named = ENDINGS[/\.(\w+)$/.exec(name)?.[1]?.toLowerCase() ?? ""];
+  if (named) return named;
   const solid = lines.filter((line) => line.trim() && !line.startsWith("#"));
   const share = (shape: RegExp) => solid.filter((line) => shape.test(line)).length / Math.max(1, solid.length);
   if (lines.some((line) => /^# (TYPE|HELP) /.test(line)) || share(/^[a-zA-Z_:][\w:]*(\{[^}]*\})?\s+[-+\d.eE]+(Inf|NaN)?(\s+\d+)?$/) > 0.6) return "prometheus";

@@ -28,10 +28,16 @@ export interface Series {
 /** A text with the letters that nobody sees, or that turn the direction of writing, said by their numbers. */
 export const plain = (text: string) => text.replace(/[\p{Cc}\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/gu, (letter) => (letter === "\n" ? "\\n" : `\\u${letter.charCodeAt(0).toString(16).padStart(4, "0")}`));
 
+/** The name of a series, without its labels. */
+export const nameOf = (series: Series): string => plain(series.field && series.field !== "value" ? `${series.name} ${series.field}` : series.name);
+
+/** Names of the labels that some of the series have, in order. */
+export const labelsOf = (all: Series[]): string[] => [...new Set(all.flatMap(({ labels }) => Object.keys(labels)))].sort();
+
 /** What a series is called, without what all series of the answer have in common. */
 export function title(series: Series, shared: Set<string>): string {
   const labels = Object.entries(series.labels).filter(([name, value]) => !shared.has(`${name}\0${value}`));
-  const name = plain(series.field && series.field !== "value" ? `${series.name} ${series.field}` : series.name);
+  const name = nameOf(series);
   const told = labels.map(([label, value]) => `${plain(label)}=${plain(value)}`).join(", ");
   // What PromQL computes has no name.
   if (!name) return `{${told}}`;

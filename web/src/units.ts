@@ -51,6 +51,9 @@ export function format(value: number | null | undefined, unit: Unit = "plain", c
   return `${digits(size, count)}${gap}${prefix}${name}`;
 }
 
+/** So many things of a kind: "1 sample", "2 samples". */
+export const many = (count: number, one: string, several = `${one}s`): string => `${format(count)} ${count === 1 ? one : several}`;
+
 /** Ticks of an axis, with as many digits as tell them apart. */
 export function ticksOf(ticks: number[], unit: Unit): string[] {
   for (let count = DIGITS; ; count += 1) {

@@ -70,6 +70,8 @@ describe("lines of several units", () => {
   it("have none in common where there are more, and one where there is one", () => {
     expect(drawn([outcome("mem.bytes", "cpu.percent", "some.seconds")], 0)).toMatchObject({ unit: "plain" });
     expect(drawn([outcome("mem.bytes", "cpu.percent", "some.seconds")], 0).lines.map(({ unit, isRight }) => [unit, isRight])).toEqual([["bytes", false], ["percent", false], ["seconds", false]]);
+    const two = drawn([outcome("mem.bytes"), outcome("cpu.percent")], 0, true);
+    expect(two.series.map((series) => [two.letterIn(series), two.titleIn(series)])).toEqual([["A", "A mem.bytes"], ["B", "B cpu.percent"]]);
     const { series, unitIn } = drawn([outcome("mem.bytes", "cpu.percent", "some.seconds")], 0);
     expect(series.map(unitIn)).toEqual(["bytes", "percent", "seconds"]);
     const { lines, unit } = drawn([outcome("a.percent"), outcome("b.percent")], 0);

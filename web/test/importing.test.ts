@@ -9,6 +9,11 @@ describe("files", () => {
     ["cpu,host=a load=1.5 1700000000", "influx"], ["cpu load=1i,name=\"a b\"", "influx"], ["# TYPE up gauge\nup{job=\"a\"} 1", "prometheus"],
     ["up 1 1700000000000", "prometheus"],
   ])("like %s are told by their lines", (text, format) => expect(formatOf(text.split("\n"))).toBe(format));
+  it("are told by their names, where those say so", () => {
+    expect(formatOf(["m,a=b v=1 1795870000000000000", "m,a=b v="], "a.lp")).toBe("influx");
+    expect(formatOf(["up 1"], "x.PROM")).toBe("prometheus");
+    expect(formatOf(["time,v", "1700000000,1"], "a.lp.csv")).toBe("csv");
+  });
   it("that are none of these are nothing", () => expect(formatOf(["lorem ipsum dolor", "sit amet"])).toBeNull());
   it("of Influx lines tell their unit by its size", () => {
     expect(["1700000000", "1700000000000", "1700000000000000", "1700000000000000000"].map((time) => influxPrecision([`m v=1 ${time}`]))).toEqual(["s", "ms", "us", "ns"]);

@@ -17,12 +17,14 @@ import { Samples } from "../parts/samples";
 import { SaveMenu } from "../parts/saves";
 import { Copy, Empty, Failed, Loading } from "../parts/small";
 import { Tables } from "../parts/tables";
+import { Values } from "../parts/values";
 import { Download } from "../parts/download";
 import { Toolbar, ViewBar } from "../parts/toolbar";
 import { curl, javascript, link, python } from "../code";
 import { type Walk, forget, keep, kept, walked } from "../history";
 import { useKeys } from "../keys";
 import { type Body, type Question, alone, asksStored, emptyForm, isGrowth, textOf } from "../question";
+import { plain } from "../series";
 import { type Explored, place, read, write, zoneOf } from "../state";
 import { durationText, timeText } from "../time";
 import { format } from "../units";
@@ -46,6 +48,15 @@ export function Explore({ params }: { params: URLSearchParams }) {
     const found = read(params);
     return found.questions.length ? found : { ...found, questions: [blank()] };
   }, [params]);
+  // A button means what stands there now: the field that it took the focus from may just have been asked.
+  const press = (change: (now: Explored) => Partial<Explored>) => {
+    const at = place(location.hash);
+    if (at.page !== "explore") return;
+    const now = read(at.params);
+    const whole = now.questions.length ? now : { ...now, questions: [blank()] };
+    location.hash = write({ ...whole, ...change(whole) });
+  };
+  const pressed = (part: Partial<Explored>) => press(() => part);
   const set = (part: Partial<Explored>) => {
     // A field that loses the focus because another address comes has nothing to say any more.
     const at = place(location.hash);
@@ -56,9 +67,7 @@ export function Explore({ params }: { params: URLSearchParams }) {
   const questions = asPart(explored.questions, part);
   const key = JSON.stringify([questions, explored.range, explored.database, explored.zone, explored.step, explored.view === "samples"]);
   const asked = useAsked(key, (signal) => askAll({ ...explored, questions }, signal), explored.refresh * 1000);
-  const setQuestion = (at: number, question: Question | null) => set({
-    questions: explored.questions.flatMap((other, index) => (index !== at ? [other] : question ? [question] : [])),
-  });
+  const setQuestion = (at: number, question: Question) => set({ questions: explored.questions.map((other, index) => (index === at ? question : other)) });
   const [rows, setRows] = useState(ROWS_FIRST);
   const more = explored.questions.length - rows;
   const found = asked.answer;
@@ -90,7 +99,7 @@ export function Explore({ params }: { params: URLSearchParams }) {
   };
   return (
     <div class="explore">
-      <Toolbar explored={explored} set={set} isLoading={asked.isLoading} onRun={asked.again} onStop={asked.stop} />
+      <Toolbar explored={explored} set={pressed} isLoading={asked.isLoading} onRun={asked.again} onStop={asked.stop} />
       {zoneOf(params) === null && <p class="caution" role="status">The address names the zone “{params.get("zone") ?? params.get("tz")}”, which this browser does not know. Times are in its own.</p>}
       <div class="rows">
         {explored.questions.slice(0, rows).map((question, index) => {
@@ -102,7 +111,10 @@ export function Explore({ params }: { params: URLSearchParams }) {
             <div key={index}>
               <Row
                 question={question} index={index} database={explored.database} canRemove={explored.questions.length > 1}
-                onChange={(next) => setQuestion(index, next)} onRemove={() => setQuestion(index, null)} onAlone={() => set({ questions: alone(explored.questions, index) })} onRun={() => (isPart ? setPart(null) : asked.again())} onRunPart={(of, text) => setPart({ index, of, text })}
+                onChange={(next) => setQuestion(index, next)} onRemove={() => press(({ questions }) => ({ questions: questions.filter((_, at) => at !== index) }))}
+                onAlone={() => press(({ questions }) => ({ questions: alone(questions, index) }))}
+                onHide={() => press(({ questions }) => ({ questions: questions.map((one, at) => (at === index ? { ...one, isHidden: !one.isHidden } : one)) }))}
+                onRun={() => (isPart ? setPart(null) : asked.again())} onRunPart={(of, text) => setPart({ index, of, text })}
               />
               {isPart && <p class="hint" role="status">Only what was selected is asked: <span class="code">{asks.text}</span> <button type="button" class="plain" onClick={() => setPart(null)}>Ask all of it</button></p>}
               {failed?.answer?.notes.map((note) => <p class="hint" key={note}>{note}</p>)}
@@ -122,7 +134,7 @@ export function Explore({ params }: { params: URLSearchParams }) {
           </p>
         )}
         <p class="bar">
-          <button type="button" onClick={() => { setRows(Math.max(rows, explored.questions.length + 1)); set({ questions: [...explored.questions, another(explored.questions.at(-1))] }); }}>+ query</button>
+          <button type="button" onClick={() => { setRows(Math.max(rows, explored.questions.length + 1)); press(({ questions }) => ({ questions: [...questions, another(questions.at(-1))] })); }}>+ query</button>
           <Menu title="History" hotkey="h">{(close) => <Asked onChoose={close} />}</Menu>
           <SaveMenu address={address} isAsked={isAnyAsked} refused={refused} />
           <span class="grow" />
@@ -143,7 +155,7 @@ export function Explore({ params }: { params: URLSearchParams }) {
         <Empty title="Nothing is asked yet"><p>Type a part of a metric's name above, or choose one of <a href="#/metrics">all metrics</a>.</p></Empty>
       )}
       {isAnyAsked && !found && asked.isLoading && <Loading what="Asking…" />}
-      {found && isAnyAsked && <Result found={found} explored={explored} set={set} onRun={asked.again} />}
+      {found && isAnyAsked && <Result found={found} explored={explored} set={pressed} onRun={asked.again} />}
     </div>
   );
 }
@@ -183,7 +195,9 @@ function Result({ found, explored, set, onRun }: ResultProps) {
   const notes: Note[] = noted.answer?.annotations ?? NO_NOTES;
   const answered = found.outcomes.filter(({ answer }) => answer);
   const count = answered.reduce((sum, { answer }) => sum + (answer?.series.length ?? 0), 0);
-  const { lines: bare, unit, series: all } = useMemo(() => drawn(found.outcomes, explored.top, found.outcomes.length > 1), [found, explored.top]);
+  const of = useMemo(() => drawn(found.outcomes, explored.top, found.outcomes.length > 1), [found, explored.top]);
+  const { lines: bare, unit, series: all } = of;
+  const [isEach, setIsEach] = useState(false);
   const hasBuckets = useMemo(() => areBuckets(all), [all]);
   const isMap = explored.view === "heatmap" && hasBuckets;
   const buckets = useMemo(() => (isMap ? heat(all, answered.every(({ question }) => isGrowth(question))) : null), [all, isMap]);
@@ -231,7 +245,10 @@ function Result({ found, explored, set, onRun }: ResultProps) {
           <p class="note">By the upper bounds of buckets; the more fell into one, the darker it is. A bound of several series is their sum.</p>
         </>
       )}
-      {all.length > 0 && (explored.view === "table" || explored.view === "samples") && <Samples all={all} zone={explored.zone} />}
+      {all.length > 0 && of.shared.length > 0 && <p class="note">All of them have {of.shared.map(([name, value]) => `${plain(name)}=${plain(value)}`).join(", ")}.</p>}
+      {all.length > 0 && explored.view === "table" && <label class="check"><input type="checkbox" checked={isEach} onChange={(event) => setIsEach(event.currentTarget.checked)} />each value, not only the last</label>}
+      {all.length > 0 && explored.view === "table" && !isEach && <Values of={of} zone={explored.zone} label="Values" />}
+      {all.length > 0 && (explored.view === "samples" || (explored.view === "table" && isEach)) && <Samples all={all} titleIn={of.titleIn} zone={explored.zone} />}
       {isGraph && all.every(({ values }) => values.every((value) => typeof value === "string")) && <p class="note" role="status">These values are {all.every(({ kind }) => kind === "string") ? "texts" : "infinite, or no numbers"}, which no graph shows: the table does.</p>}
       {isGraph && (
         <>

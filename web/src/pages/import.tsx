@@ -11,7 +11,7 @@ import { fetchedParquet } from "../parts/later";
 import { Failed, Loading } from "../parts/small";
 import { ZoneChoice } from "../parts/zone";
 import { timeText } from "../time";
-import { format } from "../units";
+import { format, many } from "../units";
 import { exploring } from "../state";
 
 interface Chosen {
@@ -55,7 +55,7 @@ async function look(given: File): Promise<Chosen> {
   if (!text.trim()) throw new Error(file.size ? "This file has nothing but blank lines." : "This file is empty.");
   const lines = text.split("\n").slice(0, 200);
   if (file.size > LOOKED_AT_BYTES) lines.pop();
-  const found = typed ? "csv" : formatOf(lines);
+  const found = typed ? "csv" : formatOf(lines, file.name);
   if (!found) throw new Error("This is neither CSV with a header, nor Parquet, Influx lines, OpenTSDB lines or Prometheus text. foliot import on the command line knows dumps of OpenTSDB, TickTock and InfluxDB.");
   const measurement = file.name.replace(/\.[^.]*$/, "").replace(/[^\w.-]+/g, "_") || "imported";
   const plan: Plan = { format: found, precision: influxPrecision(lines), sheet: found === "csv" ? readAs(lines, typed) : null, measurement, database: database() };
@@ -173,7 +173,7 @@ export function Import() {
           <p class="bar">
             <button type="button" class={isTried ? "" : "main"} disabled={isBusy || isElsewhere || lacks.length > 0} onClick={() => start(true)}>Dry run</button>
             <button type="button" class={isTried ? "main" : ""} disabled={!isTried || isBusy || isElsewhere || !run?.progress?.rows} onClick={() => start(false)}>
-              {isTried && run?.progress ? `Import ${format(run.progress.rows)} good lines` : "Import"}
+              {isTried && run?.progress ? `Import ${many(run.progress.rows, "good line")}` : "Import"}
             </button>
             {lacks.length > 0 && <span class="quiet">No column is a {lacks.join(", and none a ")}: choose {lacks.length > 1 ? "them" : "it"} above.{lacks.includes("value") && " Is there another mark before decimals than is chosen?"}</span>}
             {!lacks.length && !isTried && !isBusy && !run && <span class="note">A dry run reads all of it, says what is wrong by line, and stores nothing. Import comes after it.</span>}
@@ -267,7 +267,7 @@ function Outcome({ run: { isDry, end }, progress, isSheet }: { run: Run; progres
   const first = metrics[0]?.[0];
   return (
     <section class="card">
-      <h2 aria-live="polite">{said}: {format(progress.samples)} samples in {format(progress.rows)} lines{progress.refused > 0 && <span class="quiet">, {format(progress.refused)} refused</span>}{progress.empty > 0 && <span class="quiet">, {format(progress.empty)} without a value</span>}</h2>
+      <h2 aria-live="polite">{said}: {many(progress.samples, "sample")} in {many(progress.rows, "line")}{progress.refused > 0 && <span class="quiet">, {format(progress.refused)} refused</span>}{progress.empty > 0 && <span class="quiet">, {format(progress.empty)} without a value</span>}</h2>
       {progress.empty > 0 && <p class="note">Rows without a value in a column of values are left out.</p>}
       {!isDry && isCut && <p class="note">What was stored before stays; the same file may be brought in again, and the same samples are stored once.</p>}
       {!isDry && end && <p><a class="button" href="#/metrics">See its metrics</a> {first && <a class="button" href={exploring(first)}>Explore {first}</a>}</p>}

@@ -15,7 +15,7 @@ import { type Scope, largestAddress, metricAddress, panelsAddress, rangeName, ra
 import { plain } from "../series";
 import { labelAddress, textsAddress } from "../state";
 import { RANGES, type Range, agoText, span, spanText, timeText } from "../time";
-import { format } from "../units";
+import { format, many } from "../units";
 
 const NAMES_LISTED = 200;
 const VALUES_LISTED = 50;
@@ -137,7 +137,7 @@ function Largest({ range }: { range: Range | null }) {
         <>
           <section class="card">
             <h2>Metrics with most series</h2>
-            <p class="note">{format(found.series)} series of {format(found.metrics_total)} metrics{range && ` with samples in ${rangeText(range)}`}{grew && `; ${signed(grew.total)} report since yesterday`}
+            <p class="note">{format(found.series)} series of {many(found.metrics_total, "metric")}{range && ` with samples in ${rangeText(range)}`}{grew && `; ${signed(grew.total)} report since yesterday`}
               {isDear && !range && !isWanted && <> <button type="button" class="plain" onClick={() => setIsWanted(true)}>count growth since yesterday</button></>}
             </p>
             {grown.error && <Failed error={grown.error} again={grown.again} />}
@@ -158,7 +158,7 @@ function Largest({ range }: { range: Range | null }) {
           </section>
           <section class="card">
             <h2>Labels with most values</h2>
-            <p class="note">{found.labels_total} labels in all</p>
+            <p class="note">{many(found.labels_total, "label")} in all</p>
             <ul class="ranks">
               {found.labels.slice(0, LISTED).map(({ name, values }) => (
                 <li key={name}><a href={labelAddress(name)}>{plain(name)}</a><span>{format(values)}</span><progress value={values} max={widest} aria-hidden="true" /></li>

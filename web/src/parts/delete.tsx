@@ -6,7 +6,7 @@ import { database } from "../database";
 import { doomed } from "../doomed";
 import { useLong } from "../hooks";
 import { timeText } from "../time";
-import { format } from "../units";
+import { format, many } from "../units";
 import { Failed } from "./small";
 
 interface Preview {
@@ -77,7 +77,7 @@ export function Delete({ metric, onDone }: { metric: string; onDone: () => void 
     outcome.current?.focus();
     setPreview(null);
     const differs = taken.samples !== counted.samples;
-    setSaid(`${format(taken.samples)} samples of ${format(taken.series)} series are deleted${differs ? `; ${format(counted.samples)} of ${format(counted.series)} had been counted, before others came or went` : ""}. The audit log says so.`);
+    setSaid(`Deleted: ${many(taken.samples, "sample")} of ${format(taken.series)} series${differs ? `; ${format(counted.samples)} of ${format(counted.series)} had been counted, before others came or went` : ""}. The file audit.log beside the store says so.`);
     onDone();
   });
   return (
@@ -90,7 +90,7 @@ export function Delete({ metric, onDone }: { metric: string; onDone: () => void 
         <button type="submit" aria-disabled={isBusy}>Count what would go</button>
         {preview && (
           <button type="button" class="danger" aria-disabled={isBusy} onClick={() => go(preview)}>
-            Delete {format(preview.taken.samples)} samples of {format(preview.taken.series)} series, about {format(preview.taken.bytes, "bytes")}
+            Delete {many(preview.taken.samples, "sample")} of {format(preview.taken.series)} series, about {format(preview.taken.bytes, "bytes")}
           </button>
         )}
         {isLong && <button type="button" onClick={() => abort.current?.abort()}>Cancel</button>}

@@ -34,7 +34,8 @@ interface Matcher {
 }
 
 function selector(node: TreeNode): string {
-  const matchers = (node["matchers"] as Matcher[] | undefined ?? []).filter(({ name }) => name !== "__name__");
+  // A name that stands before the braces is not said twice.
+  const matchers = (node["matchers"] as Matcher[] | undefined ?? []).filter(({ name }) => name !== "__name__" || !text(node["name"]));
   const told = matchers.map(({ name, type, value }) => `${name}${type}${JSON.stringify(value)}`).join(", ");
   return `${text(node["name"])}${told ? `{${told}}` : ""}`;
 }

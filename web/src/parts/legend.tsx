@@ -2,10 +2,11 @@
 
 import { useMemo, useState } from "preact/hooks";
 import { useGrowing } from "../hooks";
-import { figures } from "../series";
+import { type Figures, figures } from "../series";
 import { type Zone, timeText } from "../time";
 import { type Unit, format } from "../units";
 import { COLORS, type Line } from "./chart";
+import { useOrder } from "./order";
 
 interface Props {
   lines: Line[];
@@ -28,11 +29,12 @@ export function Legend({ lines, unit, zone, isStacked, cursor, onToggle, onFocus
   const [listed, onScroll] = useGrowing(LISTED_FIRST, LISTED_MAX);
   // Only what is under the crosshair changes with it.
   const all = useMemo(() => lines.map((line) => {
-    const { last, min, mean, max } = figures(line.values);
-    return { last: format(last, line.unit ?? unit), rest: [min, mean, max].map((figure) => format(figure, line.unit ?? unit)) };
+    const of = figures(line.values);
+    return { of, last: format(of.last, line.unit ?? unit), rest: [of.min, of.mean, of.max].map((figure) => format(figure, line.unit ?? unit)) };
   }), [lines, unit]);
   const found = useMemo(() => lines.map((line, index) => ({ line, index }))
     .filter(({ line }) => line.title.toLowerCase().includes(search.toLowerCase())), [lines, search]);
+  const { shown, head } = useOrder(found, ({ line, index }, column) => (column === "title" ? line.title : all[index]?.of[column as keyof Figures] ?? null));
   return (
     <div class="legend">
       {lines.length > 12 && (
@@ -42,13 +44,13 @@ export function Legend({ lines, unit, zone, isStacked, cursor, onToggle, onFocus
         <table>
           <thead>
             <tr>
-              <th scope="col">Series</th>
-              <th scope="col" class="number">{cursor ? timeText(cursor.time, zone).slice(11) : "last"}</th>
-              <th scope="col" class="number">min</th><th scope="col" class="number">mean</th><th scope="col" class="number">max</th>
+              {head("title", "Series")}
+              {head("last", cursor ? timeText(cursor.time, zone).slice(11) : "last", true)}
+              {head("min", "min", true)}{head("mean", "mean", true)}{head("max", "max", true)}
             </tr>
           </thead>
           <tbody>
-            {found.slice(0, listed).map(({ line, index }) => {
+            {shown.slice(0, listed).map(({ line, index }) => {
               const now = cursor ? format(cursor.values[index], line.unit ?? unit) : all[index]?.last;
               return (
                 <tr key={line.title} class={line.isHidden ? "off" : ""} onMouseEnter={() => onFocus(index)} onMouseLeave={() => onFocus(null)}>

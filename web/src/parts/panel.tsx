@@ -17,6 +17,7 @@ import { Heatmap } from "./heatmap";
 import { Samples } from "./samples";
 import { Failed, Loading } from "./small";
 import { Tables } from "./tables";
+import { Values } from "./values";
 
 /** Steps of a panel, which is narrower than Explore's graph. */
 const STEPS = 200;
@@ -39,7 +40,7 @@ export function PanelCard({ panel, over }: Props) {
   const { range, view, zone } = explored;
   const asked = useAsked(JSON.stringify([panel.address, over]), (signal) => askAll(explored, signal, STEPS), moves(range.start) || moves(range.end) ? EVERY_MS : 0);
   const outcomes = asked.answer?.outcomes ?? [];
-  const found = useMemo(() => drawn(outcomes, explored.top), [asked.answer]);
+  const found = useMemo(() => drawn(outcomes, explored.top, view === "table" && outcomes.length > 1), [asked.answer]);
   const buckets = useMemo(() => (view === "heatmap" && areBuckets(found.series) ? heat(found.series, outcomes.every(({ question, answer }) => !answer || isGrowth(question))) : null), [found]);
   const zoom = ({ start, end }: { start: number; end: number }) => { location.hash = write({ ...explored, range: { start: String(start), end: String(end) } }); };
   const tables = outcomes.flatMap(({ answer }) => answer?.tables ?? []);
@@ -54,7 +55,8 @@ export function PanelCard({ panel, over }: Props) {
       {!asked.answer && asked.isLoading && <Loading what="Asking…" />}
       {asked.answer && !failed && !found.lines.length && !tables.length && <p class="note">No samples in this range.</p>}
       {tables.length > 0 && <Tables all={tables} />}
-      {found.lines.length > 0 && (view === "table" || view === "samples") && <Samples all={found.series} zone={zone} label={panel.title} />}
+      {found.lines.length > 0 && view === "table" && <Values of={found} zone={zone} label={panel.title} />}
+      {found.lines.length > 0 && view === "samples" && <Samples all={found.series} titleIn={found.titleIn} zone={zone} label={panel.title} />}
       {found.lines.length > 0 && view === "number" && <Numbers of={found} />}
       {asked.answer && buckets && <Heatmap heat={buckets} span={asked.answer.span} unit={found.unit} zone={zone} height={200} label={panel.title} onRange={zoom} />}
       {asked.answer && found.lines.length > 0 && !buckets && (view === "graph" || view === "heatmap") && (

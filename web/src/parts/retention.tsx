@@ -7,7 +7,7 @@ import { useAsked } from "../hooks";
 import { seriesOf } from "../doomed";
 import { halvesOf, storedFields } from "../metric";
 import { timeText } from "../time";
-import { format } from "../units";
+import { format, many } from "../units";
 import { Failed, Loading } from "./small";
 
 export function Retention() {
@@ -79,11 +79,11 @@ function Tester({ rules }: { rules: string }) {
           <dt>Measurement</dt><dd>{tried.measurement}</dd>
           <dt>Kept for</dt><dd><b>{tried.keeps}</b>{tried.by_rule.length > 1 && ", with these labels and no others"}</dd>
           <dt>By</dt><dd>{tried.rule === null ? "the policy of its database: no rule fits" : <>rule {tried.number}, <code>{tried.rule}</code></>}</dd>
-          <dt>Stored</dt><dd>{format(tried.samples)} samples of {format(tried.series)} series, {format(tried.bytes, "bytes")}</dd>
+          <dt>Stored</dt><dd>{many(tried.samples, "sample")} of {format(tried.series)} series, {format(tried.bytes, "bytes")}</dd>
           <dt>Would go</dt>
           <dd>{tried.by_rule.every(({ keeps }) => keeps === "forever") && tried.expires_before_ms === null
             ? "nothing, ever"
-            : `${format(tried.expired_samples)} samples, about ${format(tried.expired_bytes, "bytes")}${tried.by_rule.length < 2 && tried.expires_before_ms !== null ? `: those before ${timeText(tried.expires_before_ms, "local").slice(0, 16)}` : ""}`}</dd>
+            : `${many(tried.expired_samples, "sample")}, about ${format(tried.expired_bytes, "bytes")}${tried.by_rule.length < 2 && tried.expires_before_ms !== null ? `: those before ${timeText(tried.expires_before_ms, "local").slice(0, 16)}` : ""}`}</dd>
         </dl>
       )}
       {tried && tried.by_rule.length > 1 && (

@@ -20,6 +20,8 @@ interface Props {
   onRemove: () => void;
   /** Shows this question alone, or all of them where it is. */
   onAlone: () => void;
+  /** Hides this question, or shows it again. */
+  onHide: () => void;
   onRun: () => void;
   /** Asks a part of a text, which stays as it is. */
   onRunPart: (of: string, text: string) => void;
@@ -31,7 +33,7 @@ interface Told {
   texts: Partial<Record<Language, string>>;
 }
 
-export function Row({ question, database, index, canRemove, onChange, onRemove, onAlone, onRun, onRunPart }: Props) {
+export function Row({ question, database, index, canRemove, onChange, onRemove, onAlone, onHide, onRun, onRunPart }: Props) {
   const form = question.language === "opentsdb" ? formOf(question.text) : null;
   const mode = question.language !== "opentsdb" ? question.language : question.isForm && form ? "form" : "text";
   // What was asked in the other languages comes back with them, unless the question came from elsewhere meanwhile.
@@ -66,7 +68,7 @@ export function Row({ question, database, index, canRemove, onChange, onRemove, 
       <div class="row-head">
         <button
           type="button" class="plain letter" aria-pressed={!question.isHidden} title={`Click: ${question.isHidden ? "show" : "hide"}. With Ctrl: this one alone.`}
-          onClick={(event) => (event.ctrlKey || event.metaKey ? onAlone() : change({ ...question, isHidden: !question.isHidden }))}
+          onClick={(event) => (event.ctrlKey || event.metaKey ? onAlone() : onHide())}
         >{letterOf(index)}</button>
         <select aria-label="Language" value={mode} onChange={(event) => choose(event.currentTarget.value)}>
           <option value="form" disabled={question.language === "opentsdb" && !form}>Form</option>

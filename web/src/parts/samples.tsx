@@ -2,7 +2,7 @@
 
 import { useMemo } from "preact/hooks";
 import { useGrowing } from "../hooks";
-import { type Series, newest, sharedLabels, title } from "../series";
+import { type Series, newest } from "../series";
 import { type Zone, nanoText, timeText } from "../time";
 import { who } from "./senders";
 
@@ -12,9 +12,15 @@ const ROWS_MAX = 1000;
 /** Those that fill what is seen of the table. */
 const ROWS_FIRST = 50;
 
-export function Samples({ all, zone, label = "Samples" }: { all: Series[]; zone: Zone; label?: string }) {
+interface Props {
+  all: Series[];
+  titleIn: (series: Series) => string;
+  zone: Zone;
+  label?: string;
+}
+
+export function Samples({ all, titleIn, zone, label = "Samples" }: Props) {
   const rows = useMemo(() => newest(all, ROWS_MAX), [all]);
-  const shared = useMemo(() => sharedLabels(all), [all]);
   const isFull = rows.length === ROWS_MAX;
   const [listed, onScroll] = useGrowing(ROWS_FIRST, rows.length);
   const isTold = all.some(({ made_by }) => made_by);
@@ -29,7 +35,7 @@ export function Samples({ all, zone, label = "Samples" }: { all: Series[]; zone:
             return (
               <tr key={row}>
                 <td class="nowrap">{nanos ? nanoText(nanos, zone) : timeText(series.times[index] ?? 0, zone)}</td>
-                <td>{title(series, shared)}</td><td class="nowrap">{series.kinds?.[index] ?? series.kind}</td>
+                <td>{titleIn(series)}</td><td class="nowrap">{series.kinds?.[index] ?? series.kind}</td>
                 <td class="number">{value === null || value === undefined ? "–" : String(value)}</td>
                 {isTold && <td class="nowrap">{series.made_by ? <span title={`The first sample came ${timeText(series.made_by.at_ms, zone)}`}>{who(series.made_by)}, {series.made_by.protocol}</span> : <span class="note">not known</span>}</td>}
               </tr>
@@ -37,7 +43,7 @@ export function Samples({ all, zone, label = "Samples" }: { all: Series[]; zone:
           })}
         </tbody>
       </table>
-      {isFull && <p class="note">The newest {ROWS_MAX}; CSV and JSON have all.</p>}
+      {isFull && <p class="note">The newest {ROWS_MAX}; a download has all.</p>}
     </div>
   );
 }

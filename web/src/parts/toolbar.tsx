@@ -105,7 +105,7 @@ export function Toolbar({ explored, set, isLoading, onRun, onStop }: Props) {
 }
 
 const VIEWS: [Explored["view"], string, string][] = [
-  ["graph", "Graph", "Lines over time"], ["heatmap", "Heatmap", "How much fell into each bucket of a histogram, over time"], ["table", "Table", "What the graph shows, as numbers"], ["samples", "Samples", "Each sample to the nanosecond: as it is stored, or as it is computed"],
+  ["graph", "Graph", "Lines over time"], ["heatmap", "Heatmap", "How much fell into each bucket of a histogram, over time"], ["table", "Table", "What the graph shows at its end, or all of it, as numbers"], ["samples", "Samples", "Each sample to the nanosecond: as it is stored, or as it is computed"],
 ];
 
 /** How answers are shown. */

@@ -1,0 +1,69 @@
+// What each line came to at the end of the range: a row for each, with a column for each label.
+
+import { useMemo } from "preact/hooks";
+import type { Drawn } from "../asking";
+import { useGrowing } from "../hooks";
+import { type Series, type Value, labelsOf, nameOf } from "../series";
+import { type Zone, timeText } from "../time";
+import { useOrder } from "./order";
+
+/** Labels that have columns of their own. */
+const LABELS_MAX = 12;
+
+/** Rows that fill what is seen of the table. */
+const ROWS_FIRST = 50;
+
+interface Row {
+  series: Series;
+  value: Value;
+  atMs: number | null;
+}
+
+/** The last value of a series, if it has one. */
+function lastOf(series: Series): Row {
+  const { times, values } = series;
+  let at = values.length - 1;
+  while (at >= 0 && values[at] === null) at -= 1;
+  return { series, value: values[at] ?? null, atMs: times[at] ?? null };
+}
+
+export function Values({ of, zone, label }: { of: Drawn; zone: Zone; label: string }) {
+  const { series: all, letterIn, questionIn } = of;
+  const rows = useMemo(() => all.map(lastOf), [all]);
+  const labels = useMemo(() => labelsOf(all).slice(0, LABELS_MAX), [all]);
+  // What PromQL computes has no name, but its text is one.
+  const named = ({ series }: Row) => nameOf(series) || questionIn(series).text;
+  const { shown, head } = useOrder(rows, (row, column) => {
+    if (column === "letter") return letterIn(row.series);
+    if (column === "name") return named(row);
+    if (column === "value") return typeof row.value === "boolean" ? Number(row.value) : row.value;
+    return column === "time" ? row.atMs : row.series.labels[column.slice(1)] ?? null;
+  });
+  const [listed, onScroll] = useGrowing(ROWS_FIRST, rows.length);
+  const hasLetters = all.some((series) => letterIn(series));
+  return (
+    <div class="scroll tall" tabIndex={0} role="region" aria-label={label} onScroll={onScroll}>
+      <table>
+        <thead>
+          <tr>
+            {hasLetters && head("letter", <span class="unseen">Query</span>)}
+            {head("name", "Series")}
+            {labels.map((name) => head(`=${name}`, name))}
+            {head("value", "Value", true)}{head("time", "Time", true)}
+          </tr>
+        </thead>
+        <tbody>
+          {shown.slice(0, listed).map((row, at) => (
+            <tr key={at}>
+              {hasLetters && <td>{letterIn(row.series)}</td>}
+              <td>{named(row)}</td>
+              {labels.map((name) => <td key={name}>{row.series.labels[name] ?? ""}</td>)}
+              <td class="number">{row.value === null ? "–" : String(row.value)}</td>
+              <td class="number nowrap">{row.atMs === null ? "–" : timeText(row.atMs, zone)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
