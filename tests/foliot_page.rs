@@ -76,6 +76,53 @@ fn what_is_saved_survives_a_restart_and_is_kept_by_database() {
 }
 
 #[test]
+fn a_metric_is_limited_to_some_series_and_that_is_told() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    write(&server, "soil,bed=a ph=7,wet=1 1767225600\nsoil,bed=b ph=7 1767225600");
+    let told = |lines: &str| server.talk(lines.as_bytes());
+    assert_eq!(told("put a.b 1767225600 1 host=x\n"), "");
+    let limit = |metric: &str, series_max: u64, status| {
+        post(&server, "limits", &json!({"metric": metric, "series_max": series_max}), status)
+    };
+    let set = limit("soil.ph", 2, 200);
+    assert_eq!(set, json!({"metric": "soil.ph", "series": 2, "series_max": 2}));
+    limit("a.b", 1, 200);
+    let too_many = server.post("/write?db=default", "soil,bed=c ph=8,new=1 1\nsoil,bed=b wet=1 2");
+    assert!(too_many.status == 400 && too_many.text().contains("(line 1)"), "{}", too_many.text());
+    assert!(too_many.text().contains("2 series are there and no more than 2 may be"));
+    let fields = get(&server, "catalogue?of=fields&measurement=soil")["fields"].clone();
+    assert_eq!(column(&fields, "name"), ["ph", "wet"], "what is refused fixes no kind");
+    let refused = told("put a.b 1767225600 1 host=y\nput a.b 1767225601 2 host=x\n");
+    assert_eq!(refused.matches("no more than 1 may be").count(), 1, "{refused}");
+    let status = get(&server, "status");
+    assert_eq!(status["rejects"][0]["reason"], "limit");
+    server.kill();
+    let server = Server::start(dir.path(), &[]);
+    let limits = get(&server, "limits")["limits"].clone();
+    assert_eq!(column(&limits, "metric"), ["a.b", "soil.ph"]);
+    assert_eq!(column(&limits, "series"), [1, 2]);
+    assert_eq!(server.post("/write?db=default", "soil,bed=c ph=8 3").status, 400);
+    assert_eq!(delete(&server, "limits?metric=soil.ph", 200)["deleted"], "soil.ph");
+    delete(&server, "limits?metric=soil.ph", 404);
+    write(&server, "soil,bed=c ph=8 3");
+    let post = |body: Value, status| post(&server, "limits", &body, status);
+    post(json!({"metric": "none.such", "series_max": 1}), 404);
+    for bad in [
+        json!({}),
+        json!({"metric": "soil.ph"}),
+        json!({"metric": "soil.ph", "series_max": -1}),
+        json!({"metric": "soil.ph", "series_max": "7"}),
+        json!({"metric": "", "series_max": 1}),
+        json!({"metric": ".".repeat(5000), "series_max": 1}),
+        json!({"metric": "soil.ph", "series_max": 1, "for": "a day"}),
+    ] {
+        post(bad, 400);
+    }
+    server.stop();
+}
+
+#[test]
 fn who_saves_over_somebody_elses_change_is_told() {
     let dir = Scratch::new();
     let server = Server::start(dir.path(), &[]);

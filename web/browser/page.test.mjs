@@ -115,6 +115,29 @@ test("samples are deleted once they were counted, and what has gone quiet stands
   await page.getByText("1 series have samples, all of them in the last hour").waitFor();
 });
 
+test("a metric that has too many series is limited where that is seen, and the limit taken away again", async () => {
+  await write(Array.from({ length: 30 }, (_, at) => `swarm,bee=b${at} v=1 ${now()}000000000`).join("\n"));
+  await go("#/metrics");
+  const ranks = page.locator("section.card", { hasText: "Metrics with most series" });
+  await ranks.getByRole("button", { name: "Limit the series of swarm.v" }).click();
+  await becomes(() => page.getByLabel("No new series beyond").inputValue(), "30");
+  await page.getByLabel("No new series beyond").fill("many");
+  await page.getByRole("button", { name: "Set the limit" }).click();
+  await page.getByText("is no number of series").waitFor();
+  await page.getByLabel("No new series beyond").fill("30");
+  await page.getByRole("button", { name: "Set the limit" }).click();
+  const limits = page.locator("section.card", { has: page.getByRole("heading", { name: "Limits" }) });
+  await limits.getByText("30 of 30").waitFor();
+  const beyond = await fetch(`${address}/write?db=default`, { method: "POST", body: `swarm,bee=new v=1 ${now()}000000000\nswarm,bee=b1 v=2 ${now()}000000000` });
+  assert.match(await beyond.text(), /no more than 30 may be, by a limit that was set for it \(line 1\) dropped=1/);
+  await go(`#/metrics?${new URLSearchParams({ metric: "swarm.v" })}`);
+  const card = page.locator("section.card", { has: page.getByRole("heading", { name: "Limit", exact: true }) });
+  await card.getByText("30 count now").waitFor();
+  await card.getByRole("button", { name: "Take it away" }).click();
+  await card.getByRole("button", { name: "Set the limit" }).waitFor();
+  await write(`swarm,bee=new v=1 ${now()}000000000`);
+});
+
 test("a file with a bad line is tried, brought in, and drawn", async () => {
   const rows = Array.from({ length: 50 }, (_, at) => `${now() - 50 + at},bed ${at % 2},${at === 17 ? "wet" : 20 + at}`);
   await go("#/import");

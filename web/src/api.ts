@@ -520,3 +520,16 @@ export interface Imported {
 /** Stores lines, or only looks at them. */
 export const bring = (params: Record<string, string | number>, lines: string | Blob, signal?: AbortSignal) =>
   ask<Imported>("import", "rows", params, { method: "POST", body: lines, signal: signal ?? null });
+
+/** How many series a metric may have before new ones are refused, and how many count now. */
+export interface Limit {
+  metric: string;
+  series: number;
+  series_max: number;
+}
+
+export const limits = (signal?: AbortSignal) => ask<{ limits: Limit[] }>("limits", "limits", inside(), { signal: signal ?? null });
+
+export const limitSeries = (metric: string, series_max: number) => ask<Limit>("limits", "metric", inside(), { method: "POST", body: JSON.stringify({ metric, series_max }) });
+
+export const unlimitSeries = (metric: string) => ask<unknown>("limits", null, { ...inside(), metric }, { method: "DELETE" });

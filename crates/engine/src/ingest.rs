@@ -14,6 +14,7 @@ use crate::head::Head;
 use crate::limits::{FACTS_AT_ONCE, REPLAY_SAMPLES_PER_SECOND};
 use crate::namespaces::Namespaces;
 use crate::retention::{Retention, RetentionRule};
+use crate::series_limits::SeriesLimits;
 use crate::stats::Counters;
 use crate::wal::Wal;
 use crate::wal::frame::FrameKind;
@@ -36,6 +37,7 @@ pub(crate) struct Ingest {
     catalog: Catalog,
     namespaces: Namespaces,
     retention: RwLock<Arc<Retention>>,
+    series_limits: RwLock<Arc<SeriesLimits>>,
     settings: Mutex<()>,
     clock: Clock,
     gate: RwLock<()>,
@@ -61,6 +63,7 @@ impl Ingest {
     ) -> Self {
         let Replayed { key_secret, wal, head, epochs, catalog, clock } = replayed;
         let retention = Retention::load(&config, Vec::new(), &catalog);
+        let series_limits = SeriesLimits::load(&catalog);
         Self {
             admission: Admission::new(&config, &*disk),
             disk,
@@ -73,6 +76,7 @@ impl Ingest {
             namespaces: Namespaces::load(&catalog),
             catalog,
             retention: RwLock::new(Rank::Retention, Arc::new(retention)),
+            series_limits: RwLock::new(Rank::SeriesLimits, Arc::new(series_limits)),
             settings: Mutex::new(Rank::Settings, ()),
             clock,
             gate: RwLock::new(Rank::Gate, ()),
@@ -131,6 +135,10 @@ impl Ingest {
 
     pub(crate) fn retention(&self) -> Arc<Retention> {
         self.retention.read().clone()
+    }
+
+    pub(crate) fn series_limits(&self) -> Arc<SeriesLimits> {
+        self.series_limits.read().clone()
     }
 
     /// Keeps namespaces from coming and going, and what they keep from changing.
@@ -239,6 +247,12 @@ impl Ingest {
         let mut retention = self.retention.write();
         let rules = retention.rules().to_vec();
         *retention = Arc::new(retention.reloaded(&self.config, rules, &self.catalog));
+    }
+
+    /// Takes up what the catalog says of series limits.
+    pub(crate) fn reload_series_limits(&self) {
+        let mut series_limits = self.series_limits.write();
+        *series_limits = Arc::new(SeriesLimits::load(&self.catalog));
     }
 
     /// Replaces the rules by which series are kept for other times.

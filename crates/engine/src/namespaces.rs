@@ -157,6 +157,7 @@ impl Engine {
             namespaces.drop(id);
             self.forget_dropped_names()?;
         }
+        ingest.forget_series_limits(id)?;
         ingest.forget_retention(id).map(|_| ())
     }
 

@@ -19,7 +19,7 @@ use crate::limits::FEW_SERIES_MAX;
 use crate::retention::Retention;
 use crate::wal::frame::FrameKind;
 use crate::wal::rows;
-use foliot_index::{Registered, Registry, Resolver, Run, Sids, Terms, read_row};
+use foliot_index::{Limited, Registered, Registry, Resolver, Run, Sids, Terms, read_row};
 use foliot_model::{Batch, KeyParts, NamespaceId, Reject, Row};
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -105,7 +105,14 @@ impl Ingest {
             return false;
         }
         let registry = self.registry();
-        self.room(&registry).0 >= new_series as u64
+        let limits = self.series_limits();
+        let is_beyond = limits.of(batch.namespace()).is_some_and(|limited| {
+            let labels_max = self.config().labels_max;
+            registry.is_beyond(batch, row, labels_max, &|measurement, field| {
+                limited.get(measurement)?.get(field).copied()
+            })
+        });
+        !is_beyond && self.room(&registry).0 >= new_series as u64
     }
 
     /// How many series may be made now, and which setting admits no more.
@@ -234,9 +241,14 @@ impl Workspace {
         };
         let retention = ingest.retention();
         let (admit, limit) = ingest.room(registry);
+        let limits = ingest.series_limits();
+        let limited = limits.of(batch.namespace()).map(|limited| {
+            |measurement: &[u8], field: &[u8]| limited.get(measurement)?.get(field).copied()
+        });
         let terms = Terms {
             admit,
             limit,
+            limited: limited.as_ref().map(|limited| limited as &Limited<'_>),
             labels_max: ingest.config().labels_max,
             class: &|key| retention.class_of_key(key),
         };

@@ -136,7 +136,7 @@ fn register(registry: &Registry, batch: &Batch<'_>, wal_bytes: &mut u64) {
     let Ok(_) = registry.register(
         batch,
         &missing,
-        &Terms { admit: u64::MAX, limit: "", labels_max: 64, class: &|_| 0 },
+        &Terms { admit: u64::MAX, limit: "", limited: None, labels_max: 64, class: &|_| 0 },
         &mut publish,
         &mut |_, sids| {
             std::hint::black_box(sids.first());

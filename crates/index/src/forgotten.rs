@@ -82,8 +82,13 @@ impl Names {
 
     /// Whether a column has a series that is not forgotten.
     pub(crate) fn is_column_alive(&self, column: u32) -> bool {
+        self.series_in(column) > 0
+    }
+
+    /// How many series a column has that are not forgotten.
+    pub(crate) fn series_in(&self, column: u32) -> u32 {
         let forgotten = self.forgotten.of_column.get(&column).copied().unwrap_or(0);
-        self.series_of_column.count(column) > forgotten
+        self.series_of_column.count(column).saturating_sub(forgotten)
     }
 
     /// Whether a source has a series that is not forgotten.

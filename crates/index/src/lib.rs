@@ -39,6 +39,7 @@ mod slots;
 mod sources;
 mod spelled;
 mod stage;
+mod tally;
 mod values;
 mod wanted;
 
@@ -52,6 +53,6 @@ pub use lookup::{Run, Sids};
 pub use names::SymbolKind;
 pub use record::class_records;
 pub use register::read_row;
-pub use registry::{Counts, Mark, Registered, Registry, Resolver, Terms};
+pub use registry::{Counts, Limited, Mark, Registered, Registry, Resolver, Terms};
 pub use segment::{ReadAt, Segment, rewrite as rewrite_segment, write as write_segment};
 pub use sid_set::SidSet;

@@ -17,8 +17,9 @@ use crate::limits::{
 use crate::lookup::Sids;
 use crate::names::Names;
 use crate::record;
-use crate::registry::{Registered, Registry, Terms};
+use crate::registry::{Limited, Registered, Registry, Terms};
 use crate::stage::{Fields, Memo, Overlay, Prepared, Stage};
+use crate::tally::Tally;
 use foliot_model::{Batch, KeyError, KeyParts, Reject, Row};
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -38,6 +39,8 @@ pub(crate) struct Chunk {
     last_shape: Option<(u32, Range<usize>)>,
     sids: Vec<u32>,
     memo: Memo,
+    /// Series that were staged, where they are limited.
+    tally: Tally,
 }
 
 /// Registers the rows `missing` of `batch`; see [`Registry::register`].
@@ -96,6 +99,25 @@ pub fn read_row(
 ) -> Result<(), KeyError> {
     prepare_key(batch, row, parts, labels_max)?;
     Chunk::default().parse_fields(batch, row.shape)
+}
+
+/// See [`Registry::is_beyond`].
+pub(crate) fn is_beyond(
+    registry: &Registry,
+    batch: &Batch<'_>,
+    row: &Row,
+    labels_max: usize,
+    limited: &Limited<'_>,
+) -> bool {
+    let (mut chunk, mut prepared) = (Chunk::default(), Prepared::default());
+    let Ok(fields) = chunk.prepare_fields(batch, row.shape) else { return false };
+    if prepare_key(batch, row, &mut prepared.parts, labels_max).is_err() {
+        return false;
+    }
+    prepared.fields = fields;
+    let names = registry.names().read();
+    let of = (batch.namespace(), &prepared, &chunk.fields);
+    chunk.tally.refuses(&mut Stage::new(&names, None), of, &mut chunk.memo, limited).is_some()
 }
 
 impl Chunk {
@@ -252,6 +274,7 @@ impl Chunk {
     ) -> Result<Range<u32>, E> {
         let mut overlay = registry.registrar().lock();
         overlay.clear();
+        self.tally.clear();
         let (first, records) = {
             let names = registry.names().read();
             // Rows that only need what is there are resolved even when nothing can be added.
@@ -317,6 +340,13 @@ impl Chunk {
                 ));
             }
         }
+        if let Some(limited) = terms.limited {
+            let mut stage = Stage::new(names, Some(&mut *overlay));
+            let of = (namespace, &*row, fields);
+            if let Some(reason) = self.tally.refuses(&mut stage, of, &mut self.memo, limited) {
+                return refuse(reason);
+            }
+        }
         let start = self.sids.len();
         let mut stage = Stage::creating(names, overlay);
         match stage.row(namespace, row, fields, &mut self.memo, &mut self.sids) {
@@ -324,6 +354,10 @@ impl Chunk {
                 row.source = source;
                 row.sids = start..self.sids.len();
                 if overlay.series_len() > staged {
+                    if terms.limited.is_some() {
+                        let known = names.series_end().saturating_add(staged);
+                        self.tally.note(self.sids.get(start..), known, &self.memo);
+                    }
                     overlay.classify(staged, (terms.class)(&row.parts));
                 }
                 None

@@ -14,7 +14,7 @@ use crate::identity::{Description, Identity, Speller};
 use crate::limits::{CHECKPOINT_SLICE_BYTES, NAME_BYTES_MAX, VALUE_BYTES_MAX};
 use crate::list::{self, Listed, MayGather};
 use crate::lookup::{Lookup, Run, Sids};
-use crate::names::{Names, Numbered, SymbolKind};
+use crate::names::{Key, Names, Numbered, SymbolKind};
 use crate::record::{self, Triples};
 use crate::register::{self, Chunk};
 use crate::select;
@@ -22,7 +22,7 @@ use crate::sid_set::SidSet;
 use crate::spelled::SPELLED_MAX;
 use crate::stage::{Overlay, Stage};
 use foliot_lock::{Mutex, Rank, RwLock, RwLockReadGuard};
-use foliot_model::{Batch, KeyParts, Reject, Selector};
+use foliot_model::{Batch, KeyParts, NamespaceId, Reject, Row, Selector};
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
 use std::ops::Range;
@@ -46,12 +46,17 @@ pub struct Registry {
     chunks: Mutex<Vec<Chunk>>,
 }
 
+/// How many series a field of a measurement may have; nothing where it may have any number.
+pub type Limited<'a> = dyn Fn(&[u8], &[u8]) -> Option<u64> + 'a;
+
 /// What new series are registered by.
 pub struct Terms<'a> {
     /// How many may be created.
     pub admit: u64,
     /// What admits no more than these, as messages name it.
     pub limit: &'static str,
+    /// How many series a field of a measurement may have, where that is limited.
+    pub limited: Option<&'a Limited<'a>>,
     /// How many labels each may have, [`LABELS_MAX`] at most.
     ///
     /// [`LABELS_MAX`]: crate::LABELS_MAX
@@ -254,6 +259,30 @@ impl Registry {
         rejects: &mut Vec<Reject>,
     ) -> Result<Registered, E> {
         register::register(self, batch, missing, terms, publish, found, rejects)
+    }
+
+    /// Whether a row that is not refused otherwise needs a new series of a field that has as many
+    /// as it may have.
+    pub fn is_beyond(
+        &self,
+        batch: &Batch<'_>,
+        row: &Row,
+        labels_max: usize,
+        limited: &Limited<'_>,
+    ) -> bool {
+        register::is_beyond(self, batch, row, labels_max, limited)
+    }
+
+    /// How many series a field of a measurement has.
+    pub fn series_in(&self, namespace: NamespaceId, measurement: &str, field: &str) -> u64 {
+        let names = self.names.read();
+        let symbol = |kind, name: &str| names.symbols(kind).find(name.as_bytes());
+        let column = symbol(SymbolKind::Measurement, measurement)
+            .zip(symbol(SymbolKind::Field, field))
+            .and_then(|(measurement, field)| {
+                names.columns().find(&Key::of(&[namespace, measurement, field]))
+            });
+        column.map_or(0, |column| names.series_in(column).into())
     }
 
     /// The number of a symbol, which is created when it is new. Nothing when the name is empty, too

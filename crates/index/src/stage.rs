@@ -171,6 +171,10 @@ impl<'a> Stage<'a> {
         Self { names, overlay, create: false }
     }
 
+    pub(crate) fn names(&self) -> &'a Names {
+        self.names
+    }
+
     pub(crate) fn creating(names: &'a Names, overlay: &'a mut Overlay) -> Self {
         Self { names, overlay: Some(overlay), create: true }
     }
@@ -382,16 +386,32 @@ impl<'a> Stage<'a> {
         fields: &Fields,
         memo: &mut Memo,
     ) -> u64 {
-        let all = row.fields.len() as u64;
-        let Some(source) = self.source(namespace, &row.parts, memo) else { return all };
-        let Some(measurement) = self.measurement(row.parts.measurement(), memo) else {
-            return all;
-        };
-        let mut is_known = |index| {
-            let column = self.column(namespace, measurement, fields.get(index), memo)?;
-            self.series(source, column)
-        };
-        row.fields.clone().filter(|&index| is_known(index).is_none()).count() as u64
+        let mut count = 0;
+        self.each_missing(namespace, row, fields, memo, &mut |_, _| count += 1);
+        count
+    }
+
+    /// Calls `each` with the fields of a row whose series do not exist yet, and their columns as
+    /// far as those do.
+    pub(crate) fn each_missing(
+        &mut self,
+        namespace: u32,
+        row: &Prepared,
+        fields: &Fields,
+        memo: &mut Memo,
+        each: &mut dyn FnMut(&[u8], Option<u32>),
+    ) {
+        let source = self.source(namespace, &row.parts, memo);
+        let measurement = self.measurement(row.parts.measurement(), memo);
+        for field in row.fields.clone().map(|index| fields.get(index)) {
+            let column = measurement
+                .and_then(|measurement| self.column(namespace, measurement, field, memo));
+            let series =
+                source.zip(column).and_then(|(source, column)| self.series(source, column));
+            if series.is_none() {
+                each(field, column);
+            }
+        }
     }
 }
 
@@ -405,7 +425,7 @@ pub(crate) struct Memo {
     measurement: Option<(Vec<u8>, u32)>,
     pairs: Vec<u32>,
     key: Vec<u8>,
-    columns: Vec<u32>,
+    pub(crate) columns: Vec<u32>,
     pub(crate) columns_of: Option<(u32, Range<usize>)>,
 }
 

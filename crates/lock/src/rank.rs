@@ -33,6 +33,8 @@ pub enum Rank {
     Gate,
     /// What is kept for how long.
     Retention,
+    /// How many series there may be of what.
+    SeriesLimits,
     /// Small durable facts.
     Catalog,
     /// Names and numbers of namespaces.

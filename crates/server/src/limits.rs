@@ -143,7 +143,7 @@ impl Limit {
 
 /// Limits that are constants of a parser, or that rows meet: what they are called, how much, what
 /// happens.
-const OTHERS: [(&str, &str, &str); 65] = [
+const OTHERS: [(&str, &str, &str); 66] = [
     ("`limits.series`", "", "the row is refused, reason `limit`"),
     (
         "`limits.registry_bytes`",
@@ -271,6 +271,11 @@ const OTHERS: [(&str, &str, &str); 65] = [
         "saved questions and dashboards, their bytes together, panels of one",
         "1 000, 4 MiB, 40",
         "400",
+    ),
+    (
+        "limits of series by metric, in one database and policy; bytes of a name",
+        "1 000, 4 KiB",
+        "413, 400",
     ),
     (
         "jobs that are listed, silence between pieces of one",

@@ -7,6 +7,7 @@ import { useAsked, useHidesOwn } from "../hooks";
 import { HideOwn, WITHOUT_OWN, isOwn } from "../parts/own";
 import { Delete } from "../parts/delete";
 import { Labelled } from "../parts/labelled";
+import { LimitCard, LimitForm, LimitsCard, useLimits } from "../parts/limit";
 import { Drawn, Panels, ScopeBar, everyMs, exploringAs, noneIn, shownOf } from "../parts/metricpanel";
 import { Reporters } from "../parts/reporters";
 import { SeriesMakers } from "../parts/senders";
@@ -128,6 +129,8 @@ function Largest({ range }: { range: Range | null }) {
   const grew = grown.answer;
   const most = listed[0]?.series ?? 1;
   const widest = found?.labels[0]?.values ?? 1;
+  const limited = useLimits();
+  const [limiting, setLimiting] = useState("");
   return (
     <div class="details">
       <Counted range={range} />
@@ -143,7 +146,10 @@ function Largest({ range }: { range: Range | null }) {
             {grown.error && <Failed error={grown.error} again={grown.again} />}
             <ul class="ranks">
               {listed.map(({ name, series }) => (
-                <li key={name}><a href={metricAddress(name)}>{plain(name)}</a><span>{Boolean(grew?.of.get(name)) && <small title="How many more series report since yesterday than the day before">{signed(grew!.of.get(name)!)} a day</small>} {Boolean(lastOf.get(name)) && <small title={`Its last sample: ${timeText(lastOf.get(name)!, "local")}`}>{agoText(lastOf.get(name)!)}</small>} {format(series)}</span><progress value={series} max={most} aria-hidden="true" /></li>
+                <li key={name}><a href={metricAddress(name)}>{plain(name)}</a><span>{Boolean(grew?.of.get(name)) && <small title="How many more series report since yesterday than the day before">{signed(grew!.of.get(name)!)} a day</small>} {Boolean(lastOf.get(name)) && <small title={`Its last sample: ${timeText(lastOf.get(name)!, "local")}`}>{agoText(lastOf.get(name)!)}</small>} {format(series)}
+                  {limited.of && <button type="button" class="plain" aria-label={`Limit the series of ${plain(name)}`} aria-expanded={limiting === name} onClick={() => setLimiting(limiting === name ? "" : name)}>limit</button>}</span><progress value={series} max={most} aria-hidden="true" />
+                  {limiting === name && <LimitForm metric={name} series={series} limit={limited.of?.get(name)} onDone={() => { setLimiting(""); limited.again(); }} />}
+                </li>
               ))}
             </ul>
           </section>
@@ -166,6 +172,7 @@ function Largest({ range }: { range: Range | null }) {
             </ul>
           </section>
           <SeriesMakers />
+          <LimitsCard limits={limited} />
         </>
       )}
     </div>
@@ -231,6 +238,7 @@ function Metric({ metric, scope }: { metric: string; scope: Scope }) {
         {found && !found.labels.length && <p class="note">Its series have no labels.</p>}
       </section>
       <Reporters key={turn} of={{ metric }} />
+      {found && <LimitCard key={turn} metric={metric} series={found.series} />}
       <Delete metric={metric} onDone={() => { setTurn(turn + 1); counted.again(); drawn.again(); }} />
     </div>
   );

@@ -278,7 +278,7 @@ fn register(registry: &Registry, known: &Known, secret: KeySecret) -> Option<u32
     batch.push_cell(Cell::boolean(false));
     batch.push_row([Span::default(), key], 0, shape, 1);
     let class = &|_: &_| *class;
-    let terms = Terms { admit: 1, limit: "a repair", labels_max: LABELS_MAX, class };
+    let terms = Terms { admit: 1, limit: "a repair", limited: None, labels_max: LABELS_MAX, class };
     let mut sid = None;
     let Ok(_) = registry.register::<Infallible>(
         &batch,

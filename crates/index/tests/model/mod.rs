@@ -146,7 +146,13 @@ pub(crate) fn write<E>(
         let mut found = |row: u32, found: foliot_index::Sids<'_>| {
             sids[row as usize] = found.iter().collect();
         };
-        let terms = Terms { admit, limit: "limits.series", labels_max: 64, class: &class_of };
+        let terms = Terms {
+            admit,
+            limit: "limits.series",
+            limited: None,
+            labels_max: 64,
+            class: &class_of,
+        };
         let registered = registry.register(
             batch,
             &missing,

@@ -14,6 +14,7 @@ mod encode;
 mod history;
 mod import;
 mod jobs;
+mod limits;
 mod metric;
 mod monitor;
 mod promql;
@@ -31,10 +32,12 @@ mod tables;
 
 use super::{Call, Reply, body, means_preview, namespace, not_read, status_of_missing};
 use crate::http::routes::Right;
+use crate::http::{status_of, status_of_wait};
 use crate::opening;
 use crate::query::Failure;
 use crate::shared::Shared;
 use crate::store::Store;
+use foliot_engine::{Commit, Error};
 use foliot_model::{NamespaceId, excerpt};
 use foliot_proto_opentsdb::{Params, parse_once};
 use hyper::StatusCode;
@@ -52,6 +55,7 @@ pub(crate) enum Endpoint {
     Metric,
     Delete,
     Saved,
+    Limits,
     Annotations,
     Import,
     Status,
@@ -78,7 +82,7 @@ impl Endpoint {
     pub(super) fn changes(self, method: &str) -> bool {
         match self {
             Self::Delete | Self::Import => true,
-            Self::Saved | Self::Annotations => method != "GET",
+            Self::Saved | Self::Limits | Self::Annotations => method != "GET",
             _ => false,
         }
     }
@@ -114,6 +118,7 @@ impl Endpoint {
             (Self::Series, _) => &["metric", "measurement", "label", "value", "limit"],
             (Self::Metric, _) => &["metric", "measurement"],
             (Self::Delete, _) => &["dry_run"],
+            (Self::Limits, "DELETE") => &["metric"],
             (Self::Saved, "DELETE") => &["name", "was_changed_ms"],
             (Self::Annotations, "GET") => &["start_ms", "end_ms", "limit"],
             (Self::Annotations, "DELETE") => &["start_ms"],
@@ -173,6 +178,7 @@ pub(super) async fn answer(shared: &Arc<Shared>, endpoint: Endpoint, call: Call)
         Endpoint::Series => series::answer(shared, call).await,
         Endpoint::Metric => metric::answer(shared, call).await,
         Endpoint::Saved => saved::answer(shared, call).await,
+        Endpoint::Limits => limits::answer(shared, call).await,
         Endpoint::Annotations => annotations::answer(shared, call).await,
         Endpoint::Import => import::answer(shared, call).await,
         Endpoint::History => Ok(history::answer(shared)),
@@ -257,6 +263,17 @@ fn place<'s>(shared: &'s Shared, call: &Call) -> Result<(&'s Store, NamespaceId)
     let found = namespace(shared, store, &call.query, &call.headers, Right::Read);
     let found = found.map_err(|error| refuse(status_of_missing(&error), &error.to_string()))?;
     Ok((store, found))
+}
+
+/// Waits until what was changed is as durable as samples are.
+async fn confirm(
+    shared: &Shared,
+    store: &Store,
+    written: Result<Commit, Error>,
+) -> Result<(), Reply> {
+    let commit = written.map_err(|error| refuse(status_of(&error), &error.to_string()))?;
+    let waited = store.wait(commit, shared.config.wal_ack).await;
+    waited.map_err(|error| refuse(status_of_wait(&error), &error.to_string()))
 }
 
 /// How many entries of a list a request wants.

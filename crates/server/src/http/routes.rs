@@ -210,6 +210,7 @@ pub(crate) static ROUTES: &[Route] = &[
     row(GET, "/api/foliot/v1/metric", Right::Read, Target::Foliot(Foliot::Metric)),
     row(POST, "/api/foliot/v1/delete", Right::Edit, Target::Foliot(Foliot::Delete)),
     row(FACT, "/api/foliot/v1/saved", Right::Edit, Target::Foliot(Foliot::Saved)),
+    row(FACT, "/api/foliot/v1/limits", Right::Operate, Target::Foliot(Foliot::Limits)),
     row(FACT, "/api/foliot/v1/annotations", Right::Edit, Target::Foliot(Foliot::Annotations)),
     row(POST, "/api/foliot/v1/import", Right::Write, Target::Foliot(Foliot::Import)),
     row(GET, "/api/foliot/v1/status", Right::Operate, Target::Foliot(Foliot::Status)),

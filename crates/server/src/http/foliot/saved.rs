@@ -1,12 +1,11 @@
 //! `saved`: questions and dashboards that people keep, in the store, by database. What they show is
 //! an address of the page; whoever opens it sees what they may see.
 
-use super::{bad, body_of, place, refuse, store};
-use crate::http::{Call, NO_ROOM_FOR_NAMES, Reply, status_of, status_of_wait};
+use super::{bad, body_of, confirm, place, refuse, store};
+use crate::http::{Call, NO_ROOM_FOR_NAMES, Reply};
 use crate::metrics::now_ns;
 use crate::shared::Shared;
 use crate::store::Store;
-use foliot_engine::{Commit, Error};
 use foliot_model::NANOS_PER_MILLI;
 use foliot_proto_opentsdb::Params;
 use hyper::StatusCode;
@@ -149,16 +148,6 @@ fn unchanged(store: &Store, key: &str, name: &str, was_changed: Option<i64>) -> 
             Err(refuse(StatusCode::CONFLICT, &text))
         }
     }
-}
-
-async fn confirm(
-    shared: &Shared,
-    store: &Store,
-    written: Result<Commit, Error>,
-) -> Result<(), Reply> {
-    let commit = written.map_err(|error| refuse(status_of(&error), &error.to_string()))?;
-    let waited = store.wait(commit, shared.config.wal_ack).await;
-    waited.map_err(|error| refuse(status_of_wait(&error), &error.to_string()))
 }
 
 fn name(name: &str) -> Result<&str, Reply> {

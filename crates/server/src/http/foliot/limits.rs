@@ -1,0 +1,108 @@
+//! `limits`: how many series a metric may have before new ones are refused.
+
+use super::{bad, body_of, confirm, place, refuse};
+use crate::http::{Call, NO_ROOM_FOR_NAMES, Reply};
+use crate::shared::Shared;
+use foliot_engine::{Engine, SeriesLimit};
+use foliot_model::NamespaceId;
+use foliot_proto_opentsdb::{Params, Request};
+use hyper::StatusCode;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// Limits of one database and policy: whoever asks for them gets all.
+pub(crate) const LIMITS_MAX: usize = 1_000;
+
+/// Bytes of a metric's name; each dot in it may divide measurement and field.
+const NAME_BYTES_MAX: usize = 4 << 10;
+
+pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
+    let (store, namespace) = place(shared, &call)?;
+    match &*call.method {
+        "POST" => set(shared, namespace, call).await,
+        "DELETE" => take(shared, namespace, &call).await,
+        _ => {
+            let limits = store.engine().series_limits(namespace);
+            let limits: Vec<Value> =
+                limits.iter().map(|limit| told(store.engine(), namespace, limit)).collect();
+            Ok(Reply::json(StatusCode::OK, json!({"limits": limits}).to_string()))
+        }
+    }
+}
+
+/// A limit, and how many series count for it now: of several columns those of the fullest.
+fn told(engine: &Engine, namespace: NamespaceId, limit: &SeriesLimit) -> Value {
+    let columns = limit.columns.iter();
+    let counts =
+        columns.map(|(measurement, field)| engine.series_in(namespace, measurement, field));
+    json!({
+        "metric": limit.name,
+        "series": counts.max().unwrap_or_default(),
+        "series_max": limit.series_max,
+    })
+}
+
+async fn set(shared: &Arc<Shared>, namespace: NamespaceId, call: Call) -> Result<Reply, Reply> {
+    let by = call.who.name().to_owned();
+    let body = body_of(shared, call, &["metric", "series_max"]).await?;
+    let metric = metric(body.get("metric").and_then(Value::as_str).unwrap_or_default())?;
+    let series_max = body.get("series_max").and_then(Value::as_u64);
+    let series_max = series_max.ok_or_else(|| bad("series_max: must be a whole number from 0"))?;
+    let store = super::store(shared)?;
+    let engine = store.engine();
+    let columns = columns(engine, namespace, metric);
+    if columns.is_empty() {
+        let text = format!("no metric “{metric}” has series here; one that has can be limited");
+        return Err(refuse(StatusCode::NOT_FOUND, &text));
+    }
+    let limit = SeriesLimit { name: metric.to_owned(), columns, series_max };
+    let written = {
+        // What is counted must not become more meanwhile.
+        let _alone = shared.facts.lock();
+        let limits = engine.series_limits(namespace);
+        if limits.len() >= LIMITS_MAX && limits.iter().all(|other| other.name != metric) {
+            let text = format!("{LIMITS_MAX} limits are set already: take some away first");
+            return Err(refuse(StatusCode::PAYLOAD_TOO_LARGE, &text));
+        }
+        if !engine.has_room_for_names(1) {
+            return Err(refuse(StatusCode::SERVICE_UNAVAILABLE, NO_ROOM_FOR_NAMES));
+        }
+        engine.limit_series(namespace, &limit)
+    };
+    confirm(shared, store, written).await?;
+    log::info!("metric {metric:?} may have {series_max} series, by {by:?}");
+    Ok(Reply::json(StatusCode::OK, told(engine, namespace, &limit).to_string()))
+}
+
+async fn take(shared: &Shared, namespace: NamespaceId, call: &Call) -> Result<Reply, Reply> {
+    let params = Params::parse(&call.query);
+    let metric = metric(params.get("metric").unwrap_or_default())?;
+    let store = super::store(shared)?;
+    let written = {
+        let _alone = shared.facts.lock();
+        if store.engine().series_limits(namespace).iter().all(|limit| limit.name != metric) {
+            let text = format!("metric “{metric}” has no limit; it may be taken away already");
+            return Err(refuse(StatusCode::NOT_FOUND, &text));
+        }
+        store.engine().unlimit_series(namespace, metric)
+    };
+    confirm(shared, store, written).await?;
+    log::info!("metric {metric:?} may have any number of series, by {:?}", call.who.name());
+    Ok(Reply::json(StatusCode::OK, json!({"deleted": metric}).to_string()))
+}
+
+fn metric(name: &str) -> Result<&str, Reply> {
+    match (1..=NAME_BYTES_MAX).contains(&name.len()) {
+        true => Ok(name),
+        false => Err(bad(&format!("metric: must have from 1 to {NAME_BYTES_MAX} bytes"))),
+    }
+}
+
+/// The measurements and fields that a metric's name may mean and that have series.
+fn columns(engine: &Engine, namespace: NamespaceId, metric: &str) -> Vec<(String, String)> {
+    let selector = Request::metric_selector(namespace, metric);
+    let only = |test: &foliot_model::Test| test.literals()?.first().cloned();
+    let names = selector.names.iter();
+    let readings = names.filter_map(|name| Some((only(&name.measurement)?, only(&name.field)?)));
+    readings.filter(|(of, field)| engine.series_in(namespace, of, field) > 0).collect()
+}
