@@ -1,6 +1,6 @@
 // Compresses the built files, so that the server sends them as they lie in its memory, and writes
 // down whose code is in them: node pack.mjs [FOLDER]
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import { gzipSync } from "node:zlib";
 
@@ -8,7 +8,11 @@ const folder = process.argv[2];
 const dist = folder ? pathToFileURL(`${folder}/`) : new URL("../crates/server/src/web/dist/", import.meta.url);
 /** Files of the first paint; the editor comes when somebody writes a text, the pages of files when one of them is opened, and what knows Parquet with a file of it. */
 const FIRST = ["index.html", "s/page.css", "s/page.js"];
-const packed = [...FIRST, "s/editor.js", "s/files.js", "s/parquet.js"].map((name) => {
+const NAMES = [...FIRST, "s/editor.js", "s/files.js", "s/parquet.js"];
+// What two of them share and the page does not would become a file that the server has no route for.
+const others = readdirSync(new URL("s/", dist)).map((name) => `s/${name.replace(/\.gz$/, "")}`).filter((name) => !NAMES.includes(name));
+if (others.length) throw new Error(`no route has ${others.join(", ")}: let the page import what is in there, or one of the files alone`);
+const packed = NAMES.map((name) => {
   const bytes = gzipSync(readFileSync(new URL(name, dist)), { level: 9 });
   // The byte that names the operating system would tell where the file was built.
   bytes[9] = 255;

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { API, address, becomes, context, drawn, forgive, go, hosts, keep, legend, load, now, open, page, write } from "./stage.mjs";
+import { API, address, becomes, context, drawn, forgive, go, hosts, keep, legend, load, now, open, page, put, write } from "./stage.mjs";
 
 /** Where a download of what is shown lies. */
 async function downloaded(kind) {
@@ -194,6 +194,21 @@ test("InfluxQL is completed from the catalogue, by keyboard", async () => {
   forgive("400");
   await becomes(legend, ["orchard max {tree=a}", "orchard max {tree=b}"]);
   await becomes(() => new URLSearchParams(page.url().split("?")[1]).get("i"), "SELECT max(pears) FROM orchard WHERE time >= $start GROUP BY tree, time($step)");
+});
+
+test("PromQL's completion offers what begins so first, and the server's own metrics last", async () => {
+  await put(["http.hits", "a_http_b", "ahttpb", "foliot.http_seen"].map((name) => `put ${name} ${now()} 1 host=a\n`).join(""));
+  await go("#/explore?start=15m-ago&p=rate%28");
+  const editor = page.locator(".editor .cm-content");
+  await editor.click();
+  await page.keyboard.press("Control+End");
+  await page.keyboard.type("http");
+  const ours = ['{"http.hits"}', "a_http_b", "ahttpb", '{"foliot.http_seen"}'];
+  const names = async () => (await page.locator(".cm-completionLabel").allTextContents()).filter((name) => ours.includes(name));
+  await becomes(names, ours);
+  await becomes(() => page.locator(".cm-completionLabel").first().textContent(), /^\{?"?http/);
+  // What stood in the address was no expression yet.
+  forgive("status of 400");
 });
 
 test("InfluxQL's fields are completed before a measurement is named", async () => {

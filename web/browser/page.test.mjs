@@ -138,6 +138,33 @@ test("a metric that has too many series is limited where that is seen, and the l
   await write(`swarm,bee=new v=1 ${now()}000000000`);
 });
 
+test("lines of JSON are brought in with all digits, and told by their rows", async () => {
+  await go("#/import");
+  await page.getByText("Drop a file here").waitFor();
+  const rows = [{ time: now() * 1000, bed: "north", drops: 7 }, { time: now() * 1000 + 1, bed: "south", drops: 8 }, { time: "soon", bed: "south", drops: 9 }];
+  const text = rows.map((row) => JSON.stringify(row)).join("\n").replace(":8}", ":9007199254740993}");
+  await page.getByLabel("File to import").setInputFiles({ name: "rain.jsonl", mimeType: "application/x-ndjson", buffer: Buffer.from(text) });
+  await page.getByLabel("What drops is").selectOption("integer");
+  await page.getByRole("button", { name: "Dry run" }).click();
+  const faults = page.getByRole("region", { name: "Lines that are refused" });
+  await becomes(() => faults.locator("tbody tr").textContent(), /^3timestamp is no time as it was chosen/);
+  await page.getByRole("button", { name: "Import 2 good lines" }).click();
+  await page.getByText("Stored: 2 samples in 2 lines, 1 refused").waitFor();
+  const found = await (await fetch(`${address}/query?db=default&q=${encodeURIComponent("SELECT max(drops) FROM rain")}`)).text();
+  assert.ok(found.includes("9007199254740993"), found);
+});
+
+test("a panel of a metric shows values or a rate, as somebody wants it, and of several series the ends", async () => {
+  const lines = Array.from({ length: 30 }, (_, at) => ["a", "b"].map((host) => `wave,host=${host} v=${host === "a" ? 10 : 20 + (at % 3)} ${now() - 300 + 10 * at}000000000`)).flat();
+  await write(lines.join("\n"));
+  await go(`#/metrics?${new URLSearchParams({ metric: "wave.v", range: "15m" })}`);
+  await page.getByText("averaged over all series, between the least and the greatest of them").waitFor();
+  await page.getByRole("button", { name: "show a rate" }).click();
+  await page.getByText("as a rate, averaged over all series").waitFor();
+  await page.getByRole("button", { name: "show values" }).click();
+  await page.getByText("between the least and the greatest").waitFor();
+});
+
 test("a file with a bad line is tried, brought in, and drawn", async () => {
   const rows = Array.from({ length: 50 }, (_, at) => `${now() - 50 + at},bed ${at % 2},${at === 17 ? "wet" : 20 + at}`);
   await go("#/import");

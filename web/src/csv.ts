@@ -2,6 +2,20 @@
 
 import { type Zone, belowMillis, dateMs } from "./time";
 
+/** What a column holds that has a kind: labels are texts that are said to be labels. */
+export type Kind = "time" | "value" | "integer" | "unsigned" | "text" | "label";
+
+/** A table that was made of a file of other rows, and the kinds of its columns. */
+export interface Typed {
+  /** CSV. */
+  file: File;
+  kinds: Kind[];
+  /** The column of times, if the kinds tell which. */
+  time: number;
+  /** Columns that are left out: lists, and what is no plain value. */
+  left: string[];
+}
+
 /** A value is a number with decimals, or true or false; whole numbers and texts are values of other kinds. A measurement names that of its row, and a field what its values are called. */
 export type Role = "time" | "measurement" | "field" | "value" | "integer" | "unsigned" | "text" | "label" | "none";
 
@@ -133,6 +147,14 @@ const TIMES = /^(time|timestamp|ts|date|datetime|when|at|time_?(ms|ns|us|s)|_tim
 
 const MEASUREMENTS = /^(_?measurement|metric|metric_?name|__name__)$/i;
 
+/** What a column of texts is, by its name among others: an answer that was saved here says measurement and field of each value. */
+function textRole(name: string, names: string[]): Role {
+  const measurement = names.find((other) => other === "measurement" || other === "name");
+  const isAnswer = measurement && names.includes("field") && names.some((other) => /^value(_|$)/.test(other));
+  if (isAnswer) return name === "field" ? "field" : name === measurement ? "measurement" : "label";
+  return name === names.find((other) => MEASUREMENTS.test(other)) ? "measurement" : "label";
+}
+
 /** Whether so many of the cells of a column are of a kind that the column is: bad ones are named with their lines later. */
 const areMost = (count: number, all: number) => count > all / 2;
 
@@ -159,23 +181,26 @@ export function sheetOf(lines: string[], wanted?: Sheet["decimal"]): Sheet | nul
   const isTime = (at: number) => areMostly(at, (cell) => (isNumber(cell) ? Number(cell) > 1e8 : isDate(cell)));
   const named = names.findIndex((name, at) => TIMES.test(name) && isTime(at));
   const time = named >= 0 ? named : names.findIndex((_, at) => isTime(at));
-  // As an answer is saved here.
-  const isOwn = ["name", "field", "value"].every((name) => names.includes(name));
   const columns = names.map((name, at): Column => {
     if (at === time) return { name, role: "time" };
     if (!name) return { name, role: "none" };
     if (areMostly(at, isNumber) || areMostly(at, isTruth)) return { name, role: "value" };
-    if (isOwn && name === "field") return { name, role: "field" };
-    return { name, role: at === names.findIndex((name) => (isOwn ? name === "name" : MEASUREMENTS.test(name))) ? "measurement" : "label" };
+    return { name, role: textRole(name, names) };
   });
   return { columns, header: header + 1, separator, decimal, slashed: time < 0 ? "day" : slashedOf(stands(time)), zone: "local", precision: time < 0 ? "ns" : precisionOf(column(time).find((cell) => isNumber(cell) || isDate(cell)) ?? "") };
 }
 
-/** The same with what the columns of a file of other columns are by their types. */
-export function typedBy(sheet: Sheet, roles: Role[], time: number, lines: string[]): Sheet {
-  const guessed = sheet.columns.findIndex(({ role }) => role === "time");
-  const at = time >= 0 ? time : guessed;
-  const columns = sheet.columns.map((column, index): Column => ({ ...column, role: index === at ? "time" : roles[index] ?? "none" }));
+/** The same with what the columns are by their kinds, where a file tells these. */
+export function typedBy(sheet: Sheet, { kinds, time }: Pick<Typed, "kinds" | "time">, lines: string[]): Sheet {
+  const at = time >= 0 ? time : sheet.columns.findIndex(({ role }) => role === "time");
+  const names = sheet.columns.map(({ name }) => name).filter((_, index) => kinds[index] !== "label");
+  // Where labels are said to be labels, other texts are none.
+  const other = kinds.includes("label") ? "text" : "label";
+  const roleOf = (name: string, kind: Kind | undefined): Role => {
+    if (kind === "text") return textRole(name, names) === "label" ? other : textRole(name, names);
+    return kind === "time" || !kind ? "none" : kind;
+  };
+  const columns = sheet.columns.map(({ name }, index): Column => ({ name, role: index === at ? "time" : roleOf(name, kinds[index]) }));
   const typed = { ...sheet, columns, decimal: "." as const };
   return time >= 0 ? { ...timedBy(typed, time, lines), precision: "ns" } : typed;
 }

@@ -15,6 +15,7 @@ import { halvesOf, promqlName, storedFields } from "./metric";
 import { type PromqlExpected, nextPromqlWord, promqlExpected } from "./promql";
 import { PROMQL_HELP, promqlCall, promqlSignature } from "./promqlfunctions";
 import { hasLetters } from "./nearest";
+import { OWN, WITHOUT_OWN, isOwn } from "./parts/own";
 import { type Language, bodyOf, selectorOf } from "./question";
 
 const NAMES_OFFERED = 50;
@@ -86,9 +87,12 @@ const asItIs: Spelling = (name) => name;
 
 const inQuotes: Spelling = (name) => JSON.stringify(name);
 
-/** Metrics with what their targets say of them. */
+/** Metrics with what their targets say of them; the server's own stand last, unless they are meant. */
 async function described(database: string, search: string, spelled: Spelling): Promise<Offer[]> {
-  const { names, help } = await catalogue("metrics", { db: database, search, limit: NAMES_OFFERED, help: "true" });
+  const ask = (without: string) => catalogue("metrics", { db: database, search, limit: NAMES_OFFERED, help: "true", ...(without ? { without } : {}) });
+  const [others, all] = await Promise.all([search && OWN.some((own) => own.startsWith(search.toLowerCase()) || search.startsWith(own)) ? null : ask(WITHOUT_OWN), ask("")]);
+  const names = [...new Set([...others?.names ?? [], ...all.names])].slice(0, NAMES_OFFERED);
+  const help = { ...all.help, ...others?.help };
   return names.map((name): Offer => {
     const about = help?.[name];
     return { label: spelled(name), detail: about?.kind || "metric", ...(about?.help ? { info: about.help } : {}) };
@@ -221,8 +225,12 @@ const completing = (language: Language, database: () => string) => async (contex
   if (!context.explicit && (wanted.of === "words" || (wanted.of === "metrics" && text.trim() !== "")) && !wanted.typed) return null;
   const found = await ask().catch(() => []);
   const low = wanted.typed.toLowerCase();
-  // The server finds any part of a name; names that begin so come first.
-  const begins = ({ label }: Offer) => Number(label.toLowerCase().replace(/^["']/, "").startsWith(low));
+  // The server finds any part of a name; names that begin so come first, and then those of which a part does.
+  const begins = ({ label }: Offer) => {
+    const bare = label.toLowerCase().replace(/^\{?["']/, "");
+    const rank = bare.startsWith(low) ? 2 : Number(low !== "" && new RegExp(`[^a-z0-9]${low.replace(/[^a-z0-9]/g, "\\$&")}`).test(bare));
+    return isOwn(bare) && !isOwn(low) ? rank - 3 : rank;
+  };
   const whole = found.filter(({ label }) => label.toLowerCase().includes(low));
   // Names that have the letters in their order are better than none.
   const options = (whole.length ? whole : found.filter(({ label }) => hasLetters(label.toLowerCase(), low))).sort((a, b) => begins(b) - begins(a))

@@ -4,8 +4,8 @@ import { gunzipSync } from "fflate";
 import { decompress } from "fzstd";
 import { type Compressors, type DecodedArray, type FileMetaData, type SchemaElement, type SchemaTree, parquetMetadataAsync, parquetScan, parquetSchema } from "hyparquet";
 import { ByteWriter, parquetWrite } from "hyparquet-writer";
-import type { Role } from "./csv";
-import type { FileColumn } from "./download";
+import type { Kind, Typed } from "./csv";
+import { type FileColumn, csvCell } from "./download";
 import { pause } from "./slices";
 
 /** Most bytes of text that a file may become here, and that a group of its rows may unpack to. */
@@ -30,20 +30,17 @@ const PARSERS = {
   jsonFromBytes: (bytes: Uint8Array) => bytes && new TextDecoder().decode(bytes),
 };
 
-type Holds = "time" | "integer" | "unsigned" | "value" | "text";
-
 /** A column that is read: at the top, or within a group. */
 interface Leaf {
   top: string;
   within: string | null;
   /** What it is called: those of the group `labels` by their own names. */
   name: string;
-  isLabel: boolean;
-  holds: Holds;
+  kind: Kind;
 }
 
 /** What a column holds; nothing for what is no plain value. */
-function holdsOf({ type, converted_type: converted, logical_type: logical, repetition_type: repetition }: SchemaElement): Holds | null {
+function kindOf({ type, converted_type: converted, logical_type: logical, repetition_type: repetition }: SchemaElement): Kind | null {
   if (repetition === "REPEATED" || !type) return null;
   if (type === "INT96" || converted === "DATE" || logical?.type === "TIMESTAMP" || converted === "TIMESTAMP_MILLIS" || converted === "TIMESTAMP_MICROS") return "time";
   if (converted === "DECIMAL" || logical?.type === "FLOAT16") return "value";
@@ -62,9 +59,9 @@ function leavesOf({ children }: SchemaTree): { leaves: Leaf[]; left: string[] } 
     const isGroup = within.length > 0 && element.repetition_type !== "REPEATED" && !element.converted_type && !element.logical_type;
     const isLabel = isGroup && element.name === "labels";
     for (const one of isGroup ? within.map((child) => ({ of: child.element, within: child.element.name })) : [{ of: element, within: null }]) {
-      const holds = holdsOf(one.of);
+      const kind = kindOf(one.of);
       const name = one.within === null || isLabel ? one.of.name : `${element.name}.${one.within}`;
-      if (holds) leaves.push({ top: element.name, within: one.within, name, isLabel, holds });
+      if (kind) leaves.push({ top: element.name, within: one.within, name, kind: isLabel ? "label" : kind });
       else left.push(name);
     }
   }
@@ -73,36 +70,10 @@ function leavesOf({ children }: SchemaTree): { leaves: Leaf[]; left: string[] } 
 
 type Cell = unknown;
 
-/** A value as a cell of CSV; a null and a number that is none are empty. */
-function textOf(value: Cell): string {
-  if (value === null || value === undefined || Number.isNaN(value)) return "";
-  const text = String(value);
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-}
+/** A value as a cell of CSV; a number that is none is empty. */
+const textOf = (value: Cell) => (Number.isNaN(value) ? "" : csvCell(value));
 
 type Reader = (row: number) => Cell;
-
-/** The columns of values that `foliot export` writes; one of them has the value of a row, whose field another column names, as it does in a file of an answer, with one column of values. */
-const EXPORTED = ["value_float", "value_integer", "value_unsigned", "value_boolean", "value_text"];
-
-/** What columns are, by their types; what looks like a time to who reads the text may be one all the same. */
-function roleOf(leaf: Leaf, isGrouped: boolean, hasFields: boolean): Role {
-  if (leaf.isLabel) return "label";
-  if (leaf.holds !== "text") return leaf.holds === "time" ? "none" : leaf.holds;
-  if (/^(measurement|metric)$/i.test(leaf.name)) return "measurement";
-  if (hasFields && leaf.name === "field") return "field";
-  return isGrouped ? "text" : "label";
-}
-
-export interface Unparqueted {
-  /** CSV. */
-  file: File;
-  /** What the columns of CSV are; the column of times, if one has them. */
-  roles: Role[];
-  time: number;
-  /** Columns that are left out: lists, and what is no plain value. */
-  left: string[];
-}
 
 async function metadataOf(file: File): Promise<FileMetaData> {
   const metadata = await parquetMetadataAsync({ byteLength: file.size, slice: (start, end) => file.slice(start, end).arrayBuffer() }, { parsers: PARSERS, geoparquet: false });
@@ -115,7 +86,7 @@ async function metadataOf(file: File): Promise<FileMetaData> {
 }
 
 /** The rows of a file, made text. Errors say what of it cannot be read. */
-export async function unparquet(file: File, bytesMax = TEXT_BYTES_MAX): Promise<Unparqueted> {
+export async function unparquet(file: File, bytesMax = TEXT_BYTES_MAX): Promise<Typed> {
   try {
     return await textOfFile(file, bytesMax);
   } catch (error) {
@@ -123,12 +94,12 @@ export async function unparquet(file: File, bytesMax = TEXT_BYTES_MAX): Promise<
   }
 }
 
-async function textOfFile(file: File, bytesMax: number): Promise<Unparqueted> {
+async function textOfFile(file: File, bytesMax: number): Promise<Typed> {
   const metadata = await metadataOf(file);
   const { leaves, left } = leavesOf(parquetSchema(metadata));
   if (!leaves.length) throw new Error("it has no column of plain values");
   const source = { byteLength: file.size, slice: (start: number, end?: number) => file.slice(start, end).arrayBuffer() };
-  const pieces = [new Blob([`${leaves.map(({ name }) => textOf(name)).join(",")}\n`])];
+  const pieces = [new Blob([`${leaves.map(({ name }) => csvCell(name)).join(",")}\n`])];
   let bytes = 0;
   let begin = 0;
   for (const { num_rows: count } of metadata.row_groups) {
@@ -157,12 +128,9 @@ async function textOfFile(file: File, bytesMax: number): Promise<Unparqueted> {
     begin = end;
   }
   if (!begin) throw new Error("it has no rows");
-  const isGrouped = leaves.some(({ isLabel }) => isLabel);
-  const times = leaves.flatMap(({ holds, isLabel }, at) => (holds === "time" && !isLabel ? [at] : []));
+  const times = leaves.flatMap(({ kind }, at) => (kind === "time" ? [at] : []));
   const time = times.find((at) => /^time$/i.test(leaves[at]!.name)) ?? times[0] ?? -1;
-  const has = (name: string) => leaves.some((leaf) => leaf.name === name);
-  const hasFields = has("measurement") && (has("value") || EXPORTED.every(has));
-  return { file: new File(pieces, file.name.replace(/\.parquet$/i, "")), roles: leaves.map((leaf) => roleOf(leaf, isGrouped, hasFields)), time, left };
+  return { file: new File(pieces, file.name.replace(/\.parquet$/i, "")), kinds: leaves.map(({ kind }) => kind), time, left };
 }
 
 const TYPES = {

@@ -137,9 +137,9 @@ export function insteadOf(form: Form, { of, name: unknown }: UnknownName): Inste
 const quoted = (name: string) => `"${name.replace(/\\/g, "\\\\").replace(/"/g, '\\"').replace(/\n/g, "\\n")}"`;
 
 /** A first question about a metric. */
-export function about(metric: string, isCounter = false, filters: Filter[] = []): Question {
+export function about(metric: string, isCounter = false, filters: Filter[] = [], by?: "min" | "max"): Question {
   if (isPlainName(metric)) {
-    const text = textOf({ ...emptyForm(metric), rate: isCounter ? "counter" : "", filters });
+    const text = textOf({ ...emptyForm(metric), ...(by ? { aggregator: by, fold: by } : {}), rate: isCounter ? "counter" : "", filters });
     return { language: "opentsdb", text, isForm: true, isHidden: false };
   }
   // Only lines have such names, and their fields stand behind the last point.

@@ -28,7 +28,7 @@ export const rangeName = ({ start, end }: Range): string => (end === "now" ? RAN
 export function rangeText(range: Range): string {
   const name = rangeName(range);
   if (name) return `the last ${name === "1h" ? "hour" : name}`;
-  return `${range.start} to ${range.end}`;
+  return `the time from ${range.start} to ${range.end}`;
 }
 
 const rangeParams = (range: Range): Record<string, string> => (rangeName(range) ? { range: rangeName(range) } : { ...range });

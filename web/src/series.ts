@@ -193,21 +193,27 @@ export function newest(all: Series[], count: number): Sample[] {
   return found;
 }
 
-/** Whether a metric is called as counters are: by Prometheus `…_total`, by others with a point. */
-export const isCounterName = (metric: string): boolean => /[._]total$/.test(metric);
+/** Whether a metric is called as Prometheus' counters are. A `…total` behind a point may as well be the size of a disk. */
+export const isCounterName = (metric: string): boolean => /_total$/.test(metric);
+
+/** A counter that begins again falls to so little of what it was. */
+const RESTARTED = 0.2;
 
 /** Whether the samples only grow, but for a few restarts: then their speed says more. */
 export function isCounter(series: Series[], metric: string): boolean {
-  let [steps, falls, rises] = [0, 0, 0];
+  let [steps, falls, rises, restarts] = [0, 0, 0, 0];
   for (const one of series) {
     const values = numbers(one).filter((value) => value !== null);
     for (let index = 1; index < values.length; index += 1) {
       const change = (values[index] ?? 0) - (values[index - 1] ?? 0);
       steps += 1;
-      if (change < 0) falls += 1;
+      if (change < 0 && (values[index] ?? 0) <= RESTARTED * (values[index - 1] ?? 0)) restarts += 1;
+      else if (change < 0) falls += 1;
       if (change > 0) rises += 1;
     }
   }
+  // What begins again so often counts nothing.
+  if (restarts * 5 > steps) return false;
   // Prometheus' counters are called so, and are floats.
   if (isCounterName(metric)) return falls * 50 <= steps;
   // So are the parts of its histograms and summaries, and others.

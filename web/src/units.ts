@@ -68,8 +68,8 @@ export function unitOf(metric: string, isRate: boolean): Unit {
   const has = (...wanted: string[]) => wanted.some((word) => words.includes(word));
   // Of a histogram they say how many there were of what its name tells the unit of.
   if (has("bucket") || words.at(-1) === "count") return isRate ? "/s" : "plain";
+  if (words.some((word) => /^(percent|pct)|(percent|pct)$/.test(word)) && !isRate) return "percent";
   if (has("bytes", "byte", "octets") || (words.includes("meminfo") && !isRate)) return isRate ? "bytes/s" : "bytes";
-  if (has("percent", "pct") && !isRate) return "percent";
   if (has("seconds", "secs", "duration") && !isRate) return "seconds";
   return isRate ? "/s" : "plain";
 }
@@ -78,6 +78,8 @@ export function unitOf(metric: string, isRate: boolean): Unit {
 export function tickSteps(unit: Unit): number[] {
   const steps: number[] = [];
   if (unit === "bytes" || unit === "bytes/s") {
+    // Means of few bytes lie between whole ones.
+    for (const part of [0.01, 0.02, 0.05, 0.1, 0.2, 0.5]) steps.push(part);
     for (let power = 1; power <= 2 ** 60; power *= 1024) {
       for (const factor of [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]) steps.push(power * factor);
     }

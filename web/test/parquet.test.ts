@@ -17,7 +17,7 @@ const written = (name: keyof typeof WRITTEN) => new File([Uint8Array.from(atob(W
 
 describe("a file of Parquet", () => {
   it("becomes CSV with exact values, and its types tell what columns are", async () => {
-    const { file, roles, time, left } = await unparquet(written("kinds"));
+    const { file, kinds, time, left } = await unparquet(written("kinds"));
     expect(file.name).toBe("kinds");
     expect((await file.text()).split("\n")).toEqual([
       "when,bed,ph,n,u,ok,f32,day,price,pos.x,pos.y",
@@ -26,13 +26,13 @@ describe("a file of Parquet", () => {
       ",,7.25,,1,false,,1767225600000000000,,2,l",
       "",
     ]);
-    expect(roles).toEqual(["none", "label", "value", "integer", "unsigned", "value", "value", "none", "value", "integer", "label"]);
+    expect(kinds).toEqual(["time", "text", "value", "integer", "unsigned", "value", "value", "time", "value", "integer", "text"]);
     expect([time, left]).toEqual([0, ["list", "raw"]]);
   });
   it("becomes Influx lines by these types, whatever its values look like", async () => {
-    const { file, roles, time } = await unparquet(written("kinds"));
-    const lines = (await file.text()).split("\n");
-    const sheet = typedBy(sheetOf(lines)!, roles, time, lines);
+    const typed = await unparquet(written("kinds"));
+    const lines = (await typed.file.text()).split("\n");
+    const sheet = typedBy(sheetOf(lines)!, typed, lines);
     expect([sheet.columns[0]!.role, sheet.precision]).toEqual(["time", "ns"]);
     expect(lineOf(lines[1]!, sheet, "soil")).toBe("soil,bed=north,pos.y=k ph=6.5,n=1i,u=18446744073709551615u,ok=true,f32=0.10000000149011612,price=1.1,pos.x=1i 1767225600000001000");
   });
@@ -55,7 +55,7 @@ describe("a file of Parquet", () => {
 describe("what foliot export writes", () => {
   it("has measurements, names of fields and kinds of values in its columns", () => {
     const lines = ["time,measurement,field,bed,value_float,value_integer,value_unsigned,value_boolean,value_text", "1767225600000000001,soil,ph,north,6.5,,,,", "1767225600000000002,so il,n,,,7,,,"];
-    const sheet = typedBy(sheetOf(lines)!, ["none", "measurement", "field", "label", "value", "integer", "unsigned", "value", "text"], 0, lines);
+    const sheet = typedBy(sheetOf(lines)!, { kinds: ["time", "text", "text", "label", "value", "integer", "unsigned", "value", "text"], time: 0 }, lines);
     expect(lines.slice(1).map((line) => lineOf(line, sheet, "file"))).toEqual(["soil,bed=north ph=6.5 1767225600000000001", "so\\ il n=7i 1767225600000000002"]);
   });
 });

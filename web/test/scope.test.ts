@@ -13,7 +13,7 @@ describe("a range in an address", () => {
   });
   it("is read as people say it", () => {
     expect([{ start: "1h-ago", end: "now" }, { start: "7d-ago", end: "now" }, { start: "2026/03/01", end: "2026/03/02" }, { start: "7d-ago", end: "1d-ago" }].map(rangeText))
-      .toEqual(["the last hour", "the last 7d", "2026/03/01 to 2026/03/02", "7d-ago to 1d-ago"]);
+      .toEqual(["the last hour", "the last 7d", "the time from 2026/03/01 to 2026/03/02", "the time from 7d-ago to 1d-ago"]);
   });
 });
 

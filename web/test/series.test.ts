@@ -47,6 +47,11 @@ describe("counters", () => {
     expect(counts([3, 3, 3, 3, 3])).toBe(false);
     expect(counts([1, 2, 3, 4, 5], "float")).toBe(false);
     expect(counts([1, 2])).toBe(false);
+    // One that begins again every six samples, and one whose name says as little as a disk's size.
+    expect(counts(Array.from({ length: 60 }, (_, at) => at % 6))).toBe(true);
+    expect(counts([0, 9, 0, 8, 0, 9, 0, 7])).toBe(false);
+    expect(counts([7, 7, 7, 7, 7], "integer", "df.bytes.total")).toBe(false);
+    expect(counts([1, 2, 3, 5, 7], "integer", "requests.total")).toBe(true);
   });
   it("are known by what Prometheus calls them, unless they fall", () => {
     expect(counts([1, 2.5, 3, 4, 5], "float", "sent_bytes_total")).toBe(true);

@@ -109,6 +109,7 @@ impl Job {
         self.rows = (self.rows.0 + good, self.rows.1 + refused);
         let (good, refused) = self.rows;
         self.outcome = match refused {
+            0 if good == 1 => "1 row".to_owned(),
             0 => format!("{good} rows"),
             _ => format!("{good} rows, {refused} refused"),
         };

@@ -1,12 +1,12 @@
 // Import: a file is dropped, looked at, tried without storing anything, and then brought in.
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { type Column, type Role, type Sheet, cells, isValue, markedBy, rowsOf, sheetOf, timedBy, typedBy } from "../csv";
+import { type Column, type Role, type Sheet, type Typed, cells, isValue, markedBy, rowsOf, sheetOf, timedBy, typedBy } from "../csv";
 import { database } from "../database";
 import { FORMATS, type Format, LOOKED_AT_BYTES, type Plan, type Progress, bringFile, formatOf, influxPrecision } from "../importing";
 import { faultOf, isGzip, isParquet, unpacked } from "../encoding";
 import { held } from "../hooks";
-import type { Unparqueted } from "../parquet";
+import { isJsonLines, unjsoned } from "../jsonlines";
 import { fetchedParquet } from "../parts/later";
 import { Failed, Loading } from "../parts/small";
 import { ZoneChoice } from "../parts/zone";
@@ -18,8 +18,8 @@ interface Chosen {
   file: File;
   lines: string[];
   plan: Plan;
-  /** What its columns are by their types, of Parquet. */
-  typed: Unparqueted | null;
+  /** What its columns are by their kinds, where it was no CSV. */
+  typed: Typed | null;
 }
 
 interface Run {
@@ -47,7 +47,13 @@ const firstBytes = async (file: File) => new Uint8Array(await file.slice(0, LOOK
 async function look(given: File): Promise<Chosen> {
   const first = await firstBytes(given);
   const typed = isParquet(first) ? await fetchedParquet().then(({ unparquet }) => unparquet(given)) : null;
-  const file = typed?.file ?? (isGzip(first) ? await unpacked(given) : given);
+  const plain = typed?.file ?? (isGzip(first) ? await unpacked(given) : given);
+  return isJsonLines(await firstBytes(plain)) ? lookAt(await unjsoned(plain)) : lookAt(typed ?? plain);
+}
+
+async function lookAt(given: File | Typed): Promise<Chosen> {
+  const typed = given instanceof File ? null : given;
+  const file = given instanceof File ? given : given.file;
   const bytes = await firstBytes(file);
   const fault = faultOf(bytes);
   if (fault) throw new Error(fault);
@@ -56,16 +62,16 @@ async function look(given: File): Promise<Chosen> {
   const lines = text.split("\n").slice(0, 200);
   if (file.size > LOOKED_AT_BYTES) lines.pop();
   const found = typed ? "csv" : formatOf(lines, file.name);
-  if (!found) throw new Error("This is neither CSV with a header, nor Parquet, Influx lines, OpenTSDB lines or Prometheus text. foliot import on the command line knows dumps of OpenTSDB, TickTock and InfluxDB.");
+  if (!found) throw new Error("This is neither CSV with a header, nor Parquet, lines of JSON, Influx lines, OpenTSDB lines or Prometheus text. foliot import on the command line knows dumps of OpenTSDB, TickTock and InfluxDB.");
   const measurement = file.name.replace(/\.[^.]*$/, "").replace(/[^\w.-]+/g, "_") || "imported";
   const plan: Plan = { format: found, precision: influxPrecision(lines), sheet: found === "csv" ? readAs(lines, typed) : null, measurement, database: database() };
   return { file, lines, plan, typed };
 }
 
 /** The columns of a table: as their types say, or as they look. */
-function readAs(lines: string[], typed: Unparqueted | null): Sheet | null {
+function readAs(lines: string[], typed: Typed | null): Sheet | null {
   const sheet = sheetOf(lines);
-  return sheet && typed ? typedBy(sheet, typed.roles, typed.time, lines) : sheet;
+  return sheet && typed ? typedBy(sheet, typed, lines) : sheet;
 }
 
 export function Import() {
@@ -142,7 +148,7 @@ export function Import() {
             <div class="empty">
               <svg viewBox="0 0 48 24" aria-hidden="true"><path d="M24 3v13M18 10l6 6 6-6M4 15v6h40v-6" /></svg>
               <p><strong>Drop a file here</strong></p>
-              <p>CSV with a header, Parquet, Influx lines, OpenTSDB's put lines, or the text of Prometheus' targets. Nothing is stored before you say so.</p>
+              <p>CSV with a header, Parquet, lines of JSON, Influx lines, OpenTSDB's put lines, or the text of Prometheus' targets. Nothing is stored before you say so.</p>
               <p><button type="button" class="main" onClick={() => field.current?.click()}>Choose a file</button></p>
             </div>
           )}
@@ -182,7 +188,7 @@ export function Import() {
           {run && <progress value={run.progress?.bytes ?? 0} max={Math.max(1, chosen.file.size)} aria-label="Read so far" />}
         </section>
       )}
-      {run?.progress && <Outcome run={run} progress={run.progress} isSheet={chosen?.plan.format === "csv"} />}
+      {run?.progress && <Outcome run={run} progress={run.progress} isSheet={chosen?.plan.format === "csv"} isTyped={Boolean(chosen?.typed)} />}
     </div>
   );
 }
@@ -260,7 +266,15 @@ const OF_CELLS: [RegExp, string][] = [
 
 const saidOfCell = (message: string) => OF_CELLS.find(([pattern]) => pattern.test(message))?.[1] ?? message;
 
-function Outcome({ run: { isDry, end }, progress, isSheet }: { run: Run; progress: Progress; isSheet: boolean }) {
+interface OutcomeProps {
+  run: Run;
+  progress: Progress;
+  isSheet: boolean;
+  /** Whether its lines were made of rows, below a header. */
+  isTyped: boolean;
+}
+
+function Outcome({ run: { isDry, end }, progress, isSheet, isTyped }: OutcomeProps) {
   const metrics = [...progress.metrics].sort(([a], [b]) => (a < b ? -1 : 1));
   const isCut = end === "cancelled" || end === "broken";
   const said = isCut ? CUT[end] : !end ? (isDry ? "Reading…" : "Storing…") : isDry ? "This is what would be stored" : "Stored";
@@ -288,10 +302,10 @@ function Outcome({ run: { isDry, end }, progress, isSheet }: { run: Run; progres
           <h3 class="title">Lines that are refused</h3>
           <div class="scroll" tabIndex={0} role="region" aria-label="Lines that are refused">
             <table>
-              <thead><tr><th scope="col" class="number">Line</th><th scope="col">What is wrong</th></tr></thead>
+              <thead><tr><th scope="col" class="number">{isTyped ? "Row" : "Line"}</th><th scope="col">What is wrong</th></tr></thead>
               <tbody>
                 {progress.faults.map(({ line, field, message, text }, index) => (
-                  <tr key={index}><td class="number">{line}</td><td><b>{field}</b> {isSheet ? saidOfCell(message) : message}{text && <div class="code bad-line">{text}</div>}</td></tr>
+                  <tr key={index}><td class="number">{line - Number(isTyped)}</td><td><b>{field}</b>{isSheet ? ` ${saidOfCell(message)}` : `: ${message}`}{text && <div class="code bad-line">{text}</div>}</td></tr>
                 ))}
               </tbody>
             </table>

@@ -8,7 +8,7 @@ import { HideOwn, WITHOUT_OWN, isOwn } from "../parts/own";
 import { Delete } from "../parts/delete";
 import { Labelled } from "../parts/labelled";
 import { LimitCard, LimitForm, LimitsCard, useLimits } from "../parts/limit";
-import { Drawn, Panels, ScopeBar, everyMs, exploringAs, noneIn, shownOf } from "../parts/metricpanel";
+import { type As, Drawn, Panels, ScopeBar, everyMs, exploringAs, noneIn, shownOf } from "../parts/metricpanel";
 import { Reporters } from "../parts/reporters";
 import { SeriesMakers } from "../parts/senders";
 import { Empty, Failed, Loading, Tile } from "../parts/small";
@@ -181,7 +181,8 @@ function Largest({ range }: { range: Range | null }) {
 
 function Metric({ metric, scope }: { metric: string; scope: Scope }) {
   const counted = useAsked(metric, (signal) => cardinality({ metric, limit: 100 }, signal));
-  const drawn = useAsked(`${metric} ${JSON.stringify(scope)}`, (signal) => shownOf(metric, scope, signal), everyMs(scope, 10_000));
+  const [as, setAs] = useState<As>(null);
+  const drawn = useAsked(`${metric} ${JSON.stringify(scope)} ${as}`, (signal) => shownOf(metric, scope, signal, as), everyMs(scope, 10_000));
   const [label, setLabel] = useState("");
   const [turn, setTurn] = useState(0);
   const [isWanted, setIsWanted] = useState(false);
@@ -213,7 +214,7 @@ function Metric({ metric, scope }: { metric: string; scope: Scope }) {
         {!areTexts && <ScopeBar scope={scope} of={{ db: database(), metric }} address={(next) => metricAddress(metric, next)} />}
         {drawn.error && <Failed error={drawn.error} again={drawn.again} />}
         {!shown && drawn.isLoading && <Loading what="Drawing…" />}
-        {shown && shown.series.length > 0 && <Drawn metric={metric} scope={scope} shown={shown} height={220} />}
+        {shown && shown.series.length > 0 && <Drawn metric={metric} scope={scope} shown={shown} height={220} as={as} onAs={setAs} />}
         {shown && !shown.series.length && (areTexts
           ? <Empty title="Its values are texts, which no graph shows"><p><a href={textsAddress(metric)}>Read them in a table</a></p></Empty>
           : <Empty title={noneIn(scope)}><p>A wider range may have some.</p></Empty>)}

@@ -32,6 +32,7 @@ export function Filters({ filters, of, onChange }: Props) {
             label={`Value of ${filter.label}`} value={filter.pattern} placeholder="*" isFirst={filter.label === added}
             suggest={named("values", { ...of, label: filter.label, ...within(filters, filter) })} onChange={(pattern) => set(at, { pattern: pattern || "*" })}
           />
+          {/[*]/.test(filter.pattern) && filter.pattern.includes("|") && <span class="note">* is a letter beside |</span>}
           <label title="A line for each value">
             <input type="checkbox" checked={filter.splits} onChange={(event) => set(at, { splits: event.currentTarget.checked })} />split
           </label>

@@ -33,7 +33,12 @@ export interface Shown {
   kind: "gauge" | "counter" | "histogram";
   span: Span;
   series: Series[];
+  /** Of several series that are drawn as their mean: the least and the greatest of them. */
+  ends: { min: Series; max: Series } | null;
 }
+
+/** What a metric is shown as, where somebody knows better than its samples tell. */
+export type As = "gauge" | "counter" | null;
 
 /** What Prometheus' libraries call the buckets of a histogram. */
 const isBucketName = (metric: string) => /^[a-zA-Z_:][\w:]*_bucket$/.test(metric);
@@ -43,7 +48,7 @@ function bucketQuestion(metric: string, { start, end }: Span, filters: Filter[])
   return { language: "promql", text: `sum by (le) (rate(${filteredOf(metric, filters)}[${window}]))`, isForm: false, isHidden: false };
 }
 
-export async function shownOf(metric: string, scope: Scope, signal: AbortSignal): Promise<Shown> {
+export async function shownOf(metric: string, scope: Scope, signal: AbortSignal, as: As = null): Promise<Shown> {
   const { range, filters } = scope;
   const { span } = wantedOf({ ...unexplored(), range });
   const ask = async (question: Question, steps = STEPS) => {
@@ -56,9 +61,9 @@ export async function shownOf(metric: string, scope: Scope, signal: AbortSignal)
   };
   if (isBucketName(metric)) {
     const series = await ask(bucketQuestion(metric, span, filters), MAP_STEPS);
-    if (areBuckets(series)) return { kind: "histogram", span, series };
+    if (areBuckets(series)) return { kind: "histogram", span, series, ends: null };
   }
-  if (!isPlainName(metric)) return { kind: "gauge", span, series: await ask(about(metric, false, filters)) };
+  if (!isPlainName(metric)) return { kind: "gauge", span, series: await ask(about(metric, false, filters)), ends: null };
   // The samples as they are tell a counter from a gauge: the last quarter of an hour is enough, where there are some.
   const stored = async (backMs: number) => {
     const start = Math.max(span.start, span.end - backMs);
@@ -66,8 +71,13 @@ export async function shownOf(metric: string, scope: Scope, signal: AbortSignal)
     return (await query(database(), body, signal).catch(() => null))?.series ?? [];
   };
   const recent = await stored(HOUR_MS / 4);
-  const counts = isCounter((recent.length ? recent : await stored(HOUR_MS)).slice(0, 20), metric);
-  return { kind: counts ? "counter" : "gauge", span, series: await ask(about(metric, counts, filters)) };
+  const looked = recent.length ? recent : await stored(HOUR_MS);
+  const counts = as ? as === "counter" : isCounter(looked.slice(0, 20), metric);
+  const isFolded = !counts && !filters.some(({ splits }) => splits);
+  const [series, [min], [max]] = await Promise.all([
+    ask(about(metric, counts, filters)), ...(["min", "max"] as const).map((by) => (isFolded && looked.length > 1 ? ask(about(metric, false, filters, by)) : [])),
+  ] as Promise<Series[]>[]) as [Series[], Series[], Series[]];
+  return { kind: counts ? "counter" : "gauge", span, series, ends: series.length === 1 && min && max ? { min, max } : null };
 }
 
 /** Explore with the metric as its panel shows it. */
@@ -75,28 +85,42 @@ export const exploringAs = (metric: string, scope: Scope, shown: Shown | null) =
   ? write({ ...unexplored(), database: database(), range: scope.range, view: "heatmap", questions: [bucketQuestion(metric, shown.span, scope.filters)] })
   : exploring(metric, shown?.kind === "counter", scope));
 
-const said = (kind: Shown["kind"], { filters }: Scope) => {
+const said = ({ kind, ends }: Shown, as: As, { filters }: Scope) => {
   const splits = filters.filter((filter) => filter.splits).map(({ label }) => label);
   const averaged = splits.length ? `averaged by ${splits.join(", ")}` : filters.length ? "averaged over all such series" : "averaged over all series";
   switch (kind) {
-    case "counter": return `as a rate, because the values only grow, ${averaged}`;
+    case "counter": return `as a rate${as ? "" : ", because the values only grow"}, ${averaged}`;
     case "histogram": return "as a map of its buckets";
-    default: return averaged;
+    default: return ends ? `${averaged}, between the least and the greatest of them` : averaged;
   }
 };
 
-export function Drawn({ metric, scope, shown: { kind, span, series }, height }: { metric: string; scope: Scope; shown: Shown; height: number }) {
+interface DrawnProps {
+  metric: string;
+  scope: Scope;
+  shown: Shown;
+  height: number;
+  as: As;
+  onAs: (as: As) => void;
+}
+
+export function Drawn({ metric, scope, shown, height, as, onAs }: DrawnProps) {
+  const { kind, span, series, ends } = shown;
   const shared = sharedLabels(series);
   const over = rangeText(scope.range);
   const label = `${metric}, ${over}`;
   return (
     <>
-      <p class="note">{over}, {said(kind, scope)}</p>
+      <p class="note">{over}, {said(shown, as, scope)}
+        {kind !== "histogram" && isPlainName(metric) && <button type="button" class="plain" onClick={() => onAs(kind === "counter" ? "gauge" : "counter")}>{kind === "counter" ? "show values" : "show a rate"}</button>}
+      </p>
       {kind === "histogram"
         ? <Heatmap heat={heat(series, true)} span={span} unit="/s" zone="local" height={height} label={label} />
         : (
           <Chart
-            lines={series.map((one) => ({ title: title(one, shared), times: one.times, values: numbers(one) }))}
+            lines={ends
+              ? ([["average", series[0]!], ["greatest", ends.max], ["least", ends.min]] as const).map(([name, one]) => ({ title: name, times: one.times, values: numbers(one) }))
+              : series.map((one) => ({ title: title(one, shared), times: one.times, values: numbers(one) }))}
             span={span} unit={unitOf(metric, kind === "counter")} zone="local" height={height} label={label}
           />
         )}
@@ -141,14 +165,15 @@ export function Panels({ names, search, scope }: { names: string[]; search: stri
 export const everyMs = ({ range }: Scope, ms: number) => (moves(range.end) ? ms : 0);
 
 function Panel({ metric, scope }: { metric: string; scope: Scope }) {
-  const asked = useAsked(`${metric} ${JSON.stringify(scope)}`, (signal) => shownOf(metric, scope, signal), everyMs(scope, EVERY_MS));
+  const [as, setAs] = useState<As>(null);
+  const asked = useAsked(`${metric} ${JSON.stringify(scope)} ${as}`, (signal) => shownOf(metric, scope, signal, as), everyMs(scope, EVERY_MS));
   const shown = asked.answer;
   return (
     <article class="card panel">
       <div class="head"><h2 class="name"><a href={metricAddress(metric, scope)}>{plain(metric)}</a></h2><a href={exploringAs(metric, scope, shown)}>Explore</a></div>
       {asked.error && <Failed error={asked.error} again={asked.again} />}
       {!shown && asked.isLoading && <Loading what={`Drawing ${rangeText(scope.range)}…`} />}
-      {shown && (shown.series.length ? <Drawn metric={metric} scope={scope} shown={shown} height={150} /> : <Empty title={noneIn(scope)} />)}
+      {shown && (shown.series.length ? <Drawn metric={metric} scope={scope} shown={shown} height={150} as={as} onAs={setAs} /> : <Empty title={noneIn(scope)} />)}
     </article>
   );
 }

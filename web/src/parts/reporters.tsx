@@ -25,7 +25,7 @@ export function Reporters({ of }: { of: Record<string, string> }) {
       {!found && asked.isLoading && <Loading what="Looking for last samples…" />}
       {found && (
         <p class="note">
-          {format(found.total)} series have samples, {quiet ? `${format(quiet)}${quiet === SERIES_LISTED ? " or more" : ""} of them none in the last hour` : "all of them in the last hour"}
+          {format(found.total)} series {found.total === 1 ? "has" : "have"} samples, {quiet ? `${format(quiet)}${quiet === SERIES_LISTED ? " or more" : ""} of them none in the last hour` : "all of them in the last hour"}
           {!found.is_whole && `; the ${SERIES_LISTED} that were quiet longest`}
         </p>
       )}

@@ -1,0 +1,40 @@
+import { describe, expect, it } from "vitest";
+import { lineOf, sheetOf, typedBy } from "../src/csv";
+import { jsonLines } from "../src/download";
+import { isJsonLines, unjsoned } from "../src/jsonlines";
+
+/** Node of before 21 does not tell how a number was written. */
+const great = JSON.parse("9007199254740993", ((_: string, value: unknown, context?: { source?: string }) => context?.source ?? String(value)) as never);
+
+const file = (text: string) => new File([text], "a.jsonl");
+const bytes = (text: string) => new TextEncoder().encode(text);
+
+/** The Influx lines that come of a file. */
+async function brought(text: string): Promise<string[]> {
+  const typed = await unjsoned(file(text));
+  const lines = (await typed.file.text()).split("\n");
+  const sheet = typedBy(sheetOf(lines)!, typed, lines);
+  return lines.slice(1).filter(Boolean).map((line) => lineOf(line, sheet, "file"));
+}
+
+describe("lines of JSON", () => {
+  it("are told by their first line", () => {
+    for (const text of ['{"a":1}\n{"a":2}', ' {"a":{}}\r\n', "{}"]) expect(isJsonLines(bytes(text))).toBe(true);
+    for (const text of ['{\n"a":1}', "[1]", "up{a=\"b\"} 1", "", '{"a":1},\n']) expect(isJsonLines(bytes(text))).toBe(false);
+  });
+  it("become a table, whose members are what their kinds say", async () => {
+    const { file: made, kinds, left } = await unjsoned(file('{"time":1767225600000,"bed":"north, 1","ph":6.5,"ok":true}\n\n{"time":1767225660000,"bed":"a\\nb","n":9007199254740993,"list":[1]}\n'));
+    expect((await made.text()).split("\n")).toEqual(["time,bed,ph,ok,n", '1767225600000,"north, 1",6.5,true,', "", `1767225660000,a b,,,${great}`, "", ""]);
+    expect([made.name, kinds, left]).toEqual(["a", ["value", "text", "value", "value", "value"], ["list"]]);
+  });
+  it("that were saved here are what they were", async () => {
+    const series = { name: "so il", field: "ph", labels: { bed: "a b" }, varying: [], kind: "float", times: [1767225600000], nanos: ["1767225600000000001"], values: [6.5] };
+    expect(await brought((await jsonLines([series])).join(""))).toEqual(["so\\ il,bed=a\\ b ph=6.5 1767225600000000001"]);
+  });
+  it.each([
+    ['{"a":1}\n{"a":', "Line 2 of this file is no object"], ['{"a":1}\n[1]', "Line 2 of this file is no object"],
+    ['{"metric":{"__name__":"up"},"values":[1],"timestamps":[1]}', "export of VictoriaMetrics"],
+  ])("that are none say why: %s", async (text, said) => {
+    await expect(unjsoned(file(text))).rejects.toThrow(said);
+  });
+});
