@@ -10,7 +10,6 @@ import { nearest } from "./nearest";
 import { Dashboards } from "./pages/dashboards";
 import { Explore } from "./pages/explore";
 import { Home } from "./pages/home";
-import { Metrics } from "./pages/metrics";
 import { Operations } from "./pages/operations";
 import { DatabaseChoice } from "./parts/database";
 import { KeyHelp } from "./parts/keyhelp";
@@ -141,7 +140,7 @@ function Named({ at }: { at: Place }) {
       {at.page === "unknown" && <Nowhere />}
       {at.page === "home" && <Home />}
       {at.page === "explore" && <Explore params={at.params} />}
-      {at.page === "metrics" && <Metrics params={at.params} />}
+      {at.page === "metrics" && <Later which="Metrics" params={at.params} />}
       {at.page === "dashboards" && <Dashboards params={at.params} />}
       {at.page === "monitoring" && <Later which="Monitoring" params={at.params} />}
       {at.page === "import" && <Later which="Import" />}

@@ -1,4 +1,4 @@
-// What comes when somebody goes there: pages on which files are opened, what Prometheus' files have
+// What comes when somebody goes there: metrics, pages on which files are opened, what Prometheus' files have
 // configured, what changes dashboards, and views of Operations that are no overview.
 
 export { BoardEdit } from "../parts/boardedit";
@@ -7,5 +7,6 @@ export { Backups } from "../parts/backups";
 export { Queries } from "../parts/queries";
 export { Retention } from "../parts/retention";
 export { Import } from "./import";
+export { Metrics } from "./metrics";
 export { Monitoring } from "./monitoring";
 export { Reports } from "./reports";
