@@ -553,7 +553,7 @@ test("what makes most series is counted at any time or of one, and each tells wh
   await page.getByLabel("Day").fill(new Date(before * 1000).toISOString().slice(0, 10));
   await becomes(() => aged.textContent(), /400limit$/);
   await page.reload();
-  await becomes(() => aged.textContent(), /400$/);
+  await becomes(() => aged.textContent(), /400limit$/);
   await becomes(() => page.locator(".ranks li", { hasText: "load.one" }).count(), 0);
   // What is deleted whole is neither listed nor counted.
   await keep("delete", { metric: "aged.v", labels: { of: "7" } });
