@@ -251,10 +251,19 @@ fn a_range_is_answered_step_by_step() {
         answer.contains(r#""pod":"a"},"values":[[1700000000,"1"],[1700000020,"2"]]}]"#),
         "{answer}"
     );
+    // Instants are whole milliseconds: what a step has beside them is left away.
+    for (step, last) in [("30.0005", "1700000060"), ("30.0015", "1700000060.002")] {
+        let span = format!("start=1700000000&end=1700000061&step={step}");
+        let (_, answer) = asked_at(&server, "query_range", &form("1", &span));
+        assert!(answer.contains(&format!("[{last},\"1\"]]")), "{step}: {answer}");
+    }
     for (span, word) in [
         ("start=2&end=1&step=1", "end timestamp must not be before start time"),
         ("start=1&end=2&step=0", "zero or negative query resolution step widths"),
         ("start=1&end=2&step=soon", r#"cannot parse \"soon\" to a valid duration"#),
+        ("start=1&end=2&step=1e309", r#"cannot parse \"1e309\" to a valid duration""#),
+        ("start=1&end=2&step=Inf", r#"\"Inf\" to a valid duration. It overflows int64"#),
+        ("start=1&end=2&step=NaN", "zero or negative query resolution step widths"),
         ("start=0&end=11001&step=1", "exceeded maximum resolution of 11,000 points"),
         ("end=2&step=1", r#"invalid parameter \"start\""#),
     ] {

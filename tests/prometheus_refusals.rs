@@ -114,7 +114,26 @@ fn bad_questions_are_told() {
             "query?query=up&lookback_delta=x",
             400,
             "bad_data",
-            "invalid parameter \"lookback_delta\": cannot parse \"x\" to a valid duration",
+            "error parsing lookback delta duration: cannot parse \"x\" to a valid duration",
+        ),
+        (
+            "query?query=up&timeout=1e309",
+            400,
+            "bad_data",
+            "invalid parameter \"timeout\": cannot parse \"1e309\" to a valid duration",
+        ),
+        (
+            "query?query=up&timeout=1e10",
+            400,
+            "bad_data",
+            "invalid parameter \"timeout\": cannot parse \"1e10\" to a valid duration. It overflows int64",
+        ),
+        ("query?query=up&timeout=0", 503, "timeout", "query timed out in query execution"),
+        (
+            "query_range?query=1&start=1&end=2&step=0.0005",
+            422,
+            "execution",
+            "a step of less than a millisecond leads nowhere",
         ),
         (
             "query?query=up&limit=x",

@@ -1,7 +1,7 @@
 //! Answers in JSON, and the times and numbers in them.
 
 use crate::annotations::annotations;
-use crate::promql::{STALE, SamplesAsked, duration_seconds};
+use crate::promql::{STALE, SamplesAsked};
 use foliot_model::{
     Frame, Histogram, Labels, NANOS_PER_MILLI, Value as Sample, excerpt, push_begin, push_integer,
     push_whole,
@@ -437,56 +437,6 @@ pub fn error_json(kind: &str, reason: &str) -> String {
     json!({"status": "error", "errorType": kind, "error": excerpt(reason)}).to_string()
 }
 
-/// Reads a time: seconds as a decimal number, or a date of RFC 3339.
-pub fn time_ms(text: &str) -> Option<i64> {
-    if let Ok(seconds) = text.parse::<f64>() {
-        let ms = seconds.trunc() * 1000.0 + (seconds.fract() * 1000.0).round();
-        // Beyond this nanoseconds do not reach.
-        let is_known = ms.abs() <= (i64::MAX / NANOS_PER_MILLI) as f64;
-        return is_known.then_some(ms as i64);
-    }
-    text.parse::<jiff::Timestamp>().ok().map(jiff::Timestamp::as_millisecond)
-}
-
-/// What Prometheus calls the first and the last time that it knows.
-const TIME_MIN: &str = "-292273086-05-16T16:47:06Z";
-const TIME_MAX: &str = "292277025-08-18T07:12:54.999999999Z";
-
-/// Where a range that ends beyond all known times ends: at the first or the last of them.
-pub fn beyond_ms(text: &str) -> Option<i64> {
-    match text.parse::<f64>() {
-        Ok(seconds) if seconds > 0.0 => Some(i64::MAX),
-        Ok(seconds) if seconds < 0.0 => Some(i64::MIN),
-        _ if text == TIME_MAX => Some(i64::MAX),
-        _ if text == TIME_MIN => Some(i64::MIN),
-        _ => None,
-    }
-}
-
-/// Reads a time as VictoriaMetrics takes it: also `now`, and how long before that, such as `-1h`,
-/// `1h30m` or `now-1d`.
-pub fn time_or_ago_ms(text: &str, now_ms: i64) -> Option<i64> {
-    if let Some(known) = time_ms(text) {
-        return Some(known);
-    }
-    let ago = match text.strip_prefix("now") {
-        Some("") => return Some(now_ms),
-        Some(ago) => ago.strip_prefix('-')?,
-        None => text.strip_prefix('-').unwrap_or(text),
-    };
-    let ago_ms = (duration_seconds(ago)? * 1000.0).round();
-    let is_known = ago_ms <= (i64::MAX / NANOS_PER_MILLI) as f64;
-    is_known.then(|| now_ms.saturating_sub(ago_ms as i64))
-}
-
-/// Reads a length of time: seconds as a decimal number, or a duration such as `1h30m`; in
-/// milliseconds.
-pub fn length_ms(text: &str) -> Option<i64> {
-    let seconds = text.parse::<f64>().ok().or_else(|| duration_seconds(text))?;
-    let ms = (seconds * 1000.0).round();
-    (ms.abs() <= (i64::MAX / NANOS_PER_MILLI) as f64).then_some(ms as i64)
-}
-
 /// The shortest decimal number without an exponent, as Go prints it.
 pub fn number(value: f64) -> String {
     match value {
@@ -643,46 +593,6 @@ mod tests {
             times.write(index, &mut written);
             write_before(at_ns, &mut alone);
             assert_eq!(String::from_utf8(written), String::from_utf8(alone));
-        }
-    }
-
-    #[test]
-    fn times_are_seconds_or_dates() {
-        for (text, wanted) in [
-            ("1700000000", Some(1_700_000_000_000)),
-            ("1700000000.0016", Some(1_700_000_000_002)),
-            ("-1.5", Some(-1_500)),
-            ("2023-11-14T22:13:20Z", Some(1_700_000_000_000)),
-            ("2023-11-14T23:13:20.5+01:00", Some(1_700_000_000_500)),
-            ("now", None),
-            ("NaN", None),
-            ("1e300", None),
-        ] {
-            assert_eq!(time_ms(text), wanted, "{text}");
-        }
-    }
-
-    #[test]
-    fn times_may_be_told_by_how_long_ago_they_were() {
-        let now_ms = 10_000_000;
-        for (text, wanted) in [
-            ("now", Some(now_ms)),
-            ("-1h", Some(6_400_000)),
-            ("1h", Some(6_400_000)),
-            ("now-1h", Some(6_400_000)),
-            ("-1m30s", Some(9_910_000)),
-            ("60", Some(60_000)),
-            ("-60", Some(-60_000)),
-            ("1970-01-01T00:01:00Z", Some(60_000)),
-            ("", None),
-            ("-", None),
-            ("now+1h", None),
-            ("now1h", None),
-            ("--1h", None),
-            ("1x", None),
-            ("-9999999999y", None),
-        ] {
-            assert_eq!(time_or_ago_ms(text, now_ms), wanted, "{text}");
         }
     }
 }

@@ -39,14 +39,12 @@ mod sparkplug;
 mod statistics;
 mod statsd;
 mod text;
+mod times;
 mod wire;
 mod write;
 
 pub use annotations::said;
-pub use answer::{
-    Listing, SeriesAnswer, beyond_ms, error_json, length_ms, number, single, success, time_ms,
-    time_or_ago_ms,
-};
+pub use answer::{Listing, SeriesAnswer, error_json, number, single, success};
 pub use crc32c::crc32c;
 pub use csv::{CsvColumns, CsvFormat, CsvLines};
 pub use datadog::{DATADOG_BYTES_MAX, DatadogVersion, datadog_samples};
@@ -76,4 +74,5 @@ pub use sparkplug::{SparkplugMetric, SparkplugPayload, SparkplugType, sparkplug_
 pub use statistics::Statistics;
 pub use statsd::Statsd;
 pub use text::TextLines;
+pub use times::{beyond_ms, length_ns, time_ms, time_or_ago_ms};
 pub use write::{Counts, Malformed, Version, WriteRequest};

@@ -31,7 +31,7 @@ use crate::shared::Shared;
 use flate2::{Compression, write::GzEncoder};
 use foliot_access::Principal;
 use foliot_engine::{Ack, Commit, Snapshot};
-use foliot_exec::{Cancel, Error, GridRow, Meter, Query, Ran, run};
+use foliot_exec::{Cancel, Error, GridRow, Limits, Meter, Query, Ran, run};
 use foliot_lock::{Mutex, Rank};
 use foliot_model::{Frame, Labels, Pattern, Table, TimeRange};
 use foliot_plan::Series;
@@ -42,7 +42,7 @@ use out::Out;
 use std::net::IpAddr;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
@@ -305,6 +305,8 @@ pub(crate) struct Job {
     is_of_queries: bool,
     /// Where its question was read, if that was long.
     place: Option<Place>,
+    /// When whoever asks gives up, if that is said.
+    until: Option<Instant>,
 }
 
 impl Job {
@@ -319,7 +321,8 @@ impl Job {
         // Who works on it later knows no peer.
         let from = senders::peer();
         let title = title.map(|title| Box::new(Title { from, ..title }));
-        Self { who, from, title, shape, run, only_reads, is_of_queries, place: None }
+        let (place, until) = (None, None);
+        Self { who, from, title, shape, run, only_reads, is_of_queries, place, until }
     }
 
     /// The same job, which is listed as something else than the question that is its shape.
@@ -338,6 +341,11 @@ impl Job {
     /// The same job; if it only reads, it may be given up and begun again.
     pub(crate) fn that_reads(self, only_reads: bool) -> Self {
         Self { only_reads, ..self }
+    }
+
+    /// The same job, which is given up at this instant, if there is one.
+    pub(crate) fn that_ends(self, until: Option<Instant>) -> Self {
+        Self { until, ..self }
     }
 
     /// The same job; if it only looks at queries that run, or ends them, it waits for none of them.
@@ -458,7 +466,9 @@ fn perform(
     let Some(store) = shared.store() else { return };
     let began = Instant::now();
     let mut running = Some(Running::new(shared, began, place));
-    let limits = shared.query_limits;
+    let left = job.until.map_or(Duration::MAX, |until| until.saturating_duration_since(began));
+    let any_query = shared.query_limits;
+    let limits = Limits { seconds: any_query.seconds.min(left), ..any_query };
     let packer = gzip.then(|| GzEncoder::new(Vec::new(), Compression::fast()));
     let cancelled = cancel.clone();
     let deadline = began + limits.seconds;

@@ -15,10 +15,11 @@ use foliot_plan::grid::{BEFORE_FIELD, Notes, Stored};
 use foliot_proto_opentsdb::Params;
 use foliot_proto_prometheus::{
     Asked, Dialect, Expression, Listing, Question as MetricsQuestion, SeriesAnswer, Span,
-    Statistics, Type, VectorSelector, number, single, success,
+    Statistics, Type, VectorSelector, error_json, length_ns, number, single, success,
 };
 use hyper::StatusCode;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// Most instants of a question, which is Prometheus' limit.
 pub(in crate::http) const POINTS_MAX: i64 = 11_000;
@@ -111,7 +112,7 @@ pub(super) async fn query(
     let question = Question::read(shared, call, Access::Read).await?;
     let is_range = endpoint == Endpoint::QueryRange;
     let span = if is_range { range(&question)? } else { instant(&question)? };
-    let limit = question.limit()?;
+    let (limit, until) = (question.limit()?, until(&question)?);
     let Question { who, path, namespace, database, params, reading, .. } = question;
     let text = expression_of(&params)?;
     let step_ms = if is_range { span.step_ms } else { 0 };
@@ -130,9 +131,26 @@ pub(super) async fn query(
     let title = Some(Title::new(&format!("{path} {text}"), database).asking(again(text, &span)));
     let text = text.to_owned();
     let job = Job::new(who, title, move |work| carry_out(work, &asked, &text, kind, &span, limit));
-    let job = reading.then(job.that_reads(true));
+    let job = reading.then(job.that_reads(true).that_ends(until));
+    let is_over = || until.is_some_and(|until| until <= Instant::now());
+    if is_over() {
+        return Err(timed_out());
+    }
     let answered = query::answer(shared, reply::JSON, false, job).await;
-    answered.map_err(|failure| refuse(&failure))
+    answered.map_err(|failure| if is_over() { timed_out() } else { refuse(&failure) })
+}
+
+/// When whoever asks gives up, if that is said and can be reached.
+fn until(question: &Question) -> Result<Option<Instant>, Reply> {
+    let Some(text) = question.given("timeout") else { return Ok(None) };
+    let length = Duration::from_nanos(u64::try_from(length("timeout", text)?).unwrap_or_default());
+    Ok(Instant::now().checked_add(length))
+}
+
+/// Tells that the time is over that the question gave.
+fn timed_out() -> Reply {
+    let text = error_json("timeout", "query timed out in query execution");
+    Reply::json(StatusCode::SERVICE_UNAVAILABLE, text)
 }
 
 /// `/victoriametrics/api/v1/query` and `query_range`.
@@ -187,7 +205,7 @@ fn metrics_span(question: &Question, is_range: bool, now_ms: i64) -> Result<Span
     };
     let step_ms = match question.given("step") {
         None => LOOKBACK_MS,
-        Some(text) => length("step", text)?,
+        Some(text) => length("step", text)? / NANOS_PER_MILLI,
     };
     if step_ms <= 0 {
         return Err(bad("step", "it must be above 0"));
@@ -305,27 +323,37 @@ fn range(question: &Question) -> Result<Span, Reply> {
     if end_ms < start_ms {
         return Err(bad("end", "end timestamp must not be before start time"));
     }
-    let step_ms = length("step", question.given("step").unwrap_or_default())?;
-    if step_ms <= 0 {
+    let step_ns = length("step", question.given("step").unwrap_or_default())?;
+    if step_ns <= 0 {
         let reason = "zero or negative query resolution step widths are not accepted. Try a \
                       positive integer";
         return Err(bad("step", reason));
     }
-    // Ends of time are further apart than a number of milliseconds holds.
-    if end_ms.saturating_sub(start_ms) / step_ms > POINTS_MAX {
+    // Ends of time are further apart than a number of nanoseconds holds.
+    let length_ns = end_ms.saturating_sub(start_ms).saturating_mul(NANOS_PER_MILLI);
+    if length_ns / step_ns > POINTS_MAX {
         let reason = "exceeded maximum resolution of 11,000 points per timeseries. Try decreasing \
                       the query resolution (?step=XX)";
         return Err(refuse(&Failure::new(StatusCode::BAD_REQUEST, reason)));
     }
+    // Instants are whole milliseconds: what a step has beside them is left away.
+    let step_ms = step_ns / NANOS_PER_MILLI;
+    if step_ms == 0 {
+        let reason = "a step of less than a millisecond leads nowhere";
+        return Err(refuse(&Failure::new(StatusCode::UNPROCESSABLE_ENTITY, reason)));
+    }
     Ok(Span { start_ms, end_ms, step_ms, lookback_ms: lookback(question)?, is_range: true })
 }
 
+/// How long a sample counts: what is not above 0 says nothing.
 pub(super) fn lookback(question: &Question) -> Result<i64, Reply> {
-    match question.given("lookback_delta") {
-        None => Ok(LOOKBACK_MS),
-        Some(text) => match length("lookback_delta", text)? {
-            ms if ms > 0 => Ok(ms),
-            _ => Err(bad("lookback_delta", "it must be positive")),
-        },
+    let Some(text) = question.given("lookback_delta") else { return Ok(LOOKBACK_MS) };
+    match length_ns(text) {
+        Ok(ns) if ns > 0 => Ok(ns / NANOS_PER_MILLI),
+        Ok(_) => Ok(LOOKBACK_MS),
+        Err(reason) => {
+            let reason = format!("error parsing lookback delta duration: {reason}");
+            Err(refuse(&Failure::new(StatusCode::BAD_REQUEST, reason)))
+        }
     }
 }

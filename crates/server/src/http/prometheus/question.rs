@@ -13,7 +13,7 @@ use foliot_model::{NANOS_PER_MILLI, NamespaceId, TimeRange};
 use foliot_plan::grid::Stored;
 use foliot_proto_opentsdb::Params;
 use foliot_proto_prometheus::{
-    VectorSelector, beyond_ms, error_json, length_ms, time_ms, time_or_ago_ms,
+    VectorSelector, beyond_ms, error_json, length_ns, time_ms, time_or_ago_ms,
 };
 use hyper::StatusCode;
 use std::sync::Arc;
@@ -142,8 +142,9 @@ impl Question {
     }
 }
 
+/// A length of time that a parameter tells, in nanoseconds.
 pub(super) fn length(name: &str, text: &str) -> Result<i64, Reply> {
-    length_ms(text).ok_or_else(|| bad(name, format!("cannot parse \"{text}\" to a valid duration")))
+    length_ns(text).map_err(|reason| bad(name, reason))
 }
 
 pub(super) fn bad(name: &str, reason: impl std::fmt::Display) -> Reply {
