@@ -4,6 +4,8 @@
 //! compiled and held is bounded, by itself and together with all others of the process: their
 //! number is the client's choice.
 
+mod fault;
+
 use crate::matcher::MatcherError;
 use regex::{Regex, RegexBuilder};
 use regex_syntax::ast::{self, Ast, ClassPerl, ClassPerlKind, ClassSet, ClassSetItem};
@@ -114,6 +116,12 @@ impl Pattern {
         }
         too_large.fetch_add(1, Ordering::Relaxed);
         result
+    }
+
+    /// Why a text is no expression, as Go says it; nothing of one that can be read, or whose fault
+    /// only shows when it is compiled.
+    pub fn fault(written: &str) -> Option<String> {
+        fault::fault(written)
     }
 
     /// Does the work of one request on this thread. Together the patterns that it compiles may

@@ -312,6 +312,42 @@ fn selections_stand_in_selections() {
     ]);
 }
 
+/// As InfluxDB 1.6.7 casts them on x86-64.
+#[test]
+fn casts_beyond_integers() {
+    let lines = "m v=2.5 0\nm v=-2.5 1000000000\nm v=9.3e18 2000000000\nm v=-1e300 3000000000\n\
+                 m v=1e300 4000000000\n";
+    let least = i64::MIN;
+    let rows = |column: &str, values: [&str; 5]| {
+        let rows = values.iter().enumerate().map(|(at, value)| format!("\n{at} {value}"));
+        format!("m[] time {column}{}", rows.collect::<String>())
+    };
+    let (cut, whole) = (format!("{least}i"), "9300000000000000000u");
+    let beyond = "9223372036854775808u";
+    let cases = [
+        ("SELECT v::integer FROM m", rows("v", ["2i", "-2i", &cut, &cut, &cut])),
+        (
+            "SELECT v::unsigned FROM m",
+            rows("v", ["2u", "18446744073709551614u", whole, beyond, beyond]),
+        ),
+        (
+            "SELECT x::integer FROM (SELECT sqrt(v) AS x FROM m)",
+            rows("x", ["1i", "-", "3049590136i", "-", &cut]),
+        ),
+        // What is calculated counts with what is no number.
+        (
+            "SELECT min(x::integer) FROM (SELECT ln(v) AS x FROM m)",
+            format!("m[] time min\n1 {least}i"),
+        ),
+    ];
+    for is_flushed in [false, true] {
+        let store = Store::new(lines, is_flushed);
+        for (text, answer) in &cases {
+            assert_eq!(store.ask(text), format!("{answer}\n"), "{text}");
+        }
+    }
+}
+
 #[test]
 fn listings() {
     check(&[
@@ -386,7 +422,16 @@ fn what_makes_no_sense_is_refused() {
             "SELECT load FROM cpu WHERE mean(load) > 1",
             "invalid function call in condition: mean(load)",
         ),
+        ("SELECT load FROM cpu WHERE time < '2000-01-01T23:59:60Z'", "invalid timestamp string"),
+        (
+            "SELECT load FROM cpu WHERE time < '9999-12-31'",
+            "time 9999-12-31T00:00:00Z overflows time literal",
+        ),
         ("SELECT load FROM cpu TZ('Mars/Olympus')", "unable to find time zone Mars/Olympus"),
+        (
+            "SELECT load FROM cpu WHERE host =~ /(/",
+            "error parsing regexp: missing closing ): `(` at line 1, char 35",
+        ),
     ] {
         let store = Store::new(LINES, false);
         assert_eq!(store.ask(text), format!("error: {error}\n"), "{text}");

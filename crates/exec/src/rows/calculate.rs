@@ -59,12 +59,26 @@ pub(super) fn convert(item: Item, kind: Kind) -> Item {
     match (kind, &item) {
         (Kind::Float, Item::Integer(v)) => Item::Float(*v as f64),
         (Kind::Float, Item::Unsigned(v)) => Item::Float(*v as f64),
-        (Kind::Integer, Item::Float(v)) => Item::Integer(*v as i64),
+        (Kind::Integer, Item::Float(v)) => Item::Integer(truncated(*v)),
         (Kind::Integer, Item::Unsigned(v)) => Item::Integer(*v as i64),
-        (Kind::Unsigned, Item::Float(v)) => Item::Unsigned(*v as u64),
+        (Kind::Unsigned, Item::Float(v)) => Item::Unsigned(truncated_unsigned(*v)),
         (Kind::Unsigned, Item::Integer(v)) => Item::Unsigned(*v as u64),
         _ => item,
     }
+}
+
+/// The first number above all integers.
+const BEYOND: f64 = 9_223_372_036_854_775_808.0;
+
+/// A number without its fraction. One beyond all integers, and what is no number, is the smallest:
+/// so Go has it on the machines that InfluxDB runs on.
+fn truncated(v: f64) -> i64 {
+    if (-BEYOND..BEYOND).contains(&v) { v as i64 } else { i64::MIN }
+}
+
+/// The same without a sign: negative numbers wrap around.
+fn truncated_unsigned(v: f64) -> u64 {
+    if v < BEYOND { truncated(v) as u64 } else { truncated(v - BEYOND) as u64 | 1 << 63 }
 }
 
 /// The kind of an item; nothing of null and of times.

@@ -317,13 +317,26 @@ impl<'q> Within<'q> {
 }
 
 /// What rows of a selection, all or some of them, have in a place.
-fn taken(taken: &Taken, piece: &Piece, rows: Range<usize>) -> Column {
+fn taken(
+    taken: &Taken,
+    piece: &Piece,
+    rows: Range<usize>,
+    convert: &dyn Fn(Item, Kind) -> Item,
+) -> Column {
     match taken {
         Taken::Column(index, kind) => {
             let column = piece.columns.get(*index).map(|column| column.cut(rows));
             match (column.unwrap_or_default(), kind) {
                 (Column::Floats(values), Some(Kind::Float)) => Column::Floats(values),
                 (Column::Integers(values), Some(Kind::Integer)) => Column::Integers(values),
+/// `item` as a number of a kind, where nothing is calculated of it: what is no number is null.
+fn carry(item: Item, kind: Kind) -> Item {
+    match &item {
+        Item::Float(v) if v.is_nan() && kind != Kind::Float => Item::Null,
+        _ => convert(item, kind),
+    }
+}
+
                 (column, Some(kind)) => {
                     column.iter().map(|item| convert(item.into_owned(), *kind)).collect()
                 }
@@ -345,7 +358,7 @@ impl Within<'_> {
             .plan
             .condition_slots
             .iter()
-            .map(|each| taken(each, piece, 0..piece.rows))
+            .map(|each| taken(each, piece, 0..piece.rows, &carry))
             .collect();
         let mut runs: Vec<Range<usize>> = Vec::new();
         for (at, &time_ns) in times_ns.iter().enumerate() {
@@ -378,7 +391,9 @@ impl Stream for Within<'_> {
             }
             if !strip.is_empty() {
                 return Ok(Some(strip));
+                let of = |each: &Taken| taken(each, &piece, rows.clone(), &convert);
             }
+                let of = |each: &Taken| taken(each, &piece, rows.clone(), &carry);
         }
     }
 }

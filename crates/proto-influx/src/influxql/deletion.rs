@@ -1,6 +1,7 @@
 //! What `DELETE` and `DROP SERIES` delete: conditions on tags and time, as selectors.
 
 use super::ast::{Deletion, Expr, Measurement, Name, Op, Source};
+use super::plan::time_range;
 use foliot_model::{Matcher, NamespaceId, Selector, Test, TimeRange};
 
 /// Alternatives that a condition may have: each becomes a delete of its own.
@@ -120,8 +121,8 @@ fn test(
         _ => return Err(format!("invalid expression in a deletion: {left} {} {right}", op.text())),
     };
     if name.eq_ignore_ascii_case("time") {
-        let time_ns = time(value, now_ns)?;
-        return Ok(Alternative { matchers: Vec::new(), range: range(op, time_ns)? });
+        let range = time_range(op, value, now_ns).map_err(|error| error.to_string())?;
+        return Ok(Alternative { matchers: Vec::new(), range });
     }
     if is_field(name) {
         return Err("fields not supported in WHERE clause during deletion".to_owned());
@@ -155,53 +156,6 @@ const fn mirrored(op: Op) -> Op {
         Op::GreaterOrEqual => Op::LessOrEqual,
         op => op,
     }
-}
-
-fn range(op: Op, time_ns: i64) -> Result<TimeRange, String> {
-    let mut range = TimeRange::ALL;
-    match op {
-        Op::Equal => range = TimeRange::new(time_ns, time_ns),
-        Op::Less => range.end_ns = time_ns.saturating_sub(1),
-        Op::LessOrEqual => range.end_ns = time_ns,
-        Op::Greater => range.start_ns = time_ns.saturating_add(1),
-        Op::GreaterOrEqual => range.start_ns = time_ns,
-        _ => return Err(format!("invalid time comparison operator: {}", op.text())),
-    }
-    Ok(range)
-}
-
-/// An instant: a number of nanoseconds, a duration since 1970, a date in quotes, `now()`, and sums
-/// and differences of these with durations.
-fn time(value: &Expr, now_ns: i64) -> Result<i64, String> {
-    match value {
-        Expr::Integer(time_ns) | Expr::Duration(time_ns) => Ok(*time_ns),
-        Expr::Number(time_ns) => Ok(*time_ns as i64),
-        Expr::Paren(inner) => time(inner, now_ns),
-        Expr::Call { name, args } if name == "now" && args.is_empty() => Ok(now_ns),
-        Expr::String(text) => parse_time(text),
-        Expr::Binary { op: Op::Add, left, right } => {
-            Ok(time(left, now_ns)?.saturating_add(time(right, now_ns)?))
-        }
-        Expr::Binary { op: Op::Subtract, left, right } => {
-            Ok(time(left, now_ns)?.saturating_sub(time(right, now_ns)?))
-        }
-        _ => Err(format!("invalid time: {value}")),
-    }
-}
-
-fn parse_time(text: &str) -> Result<i64, String> {
-    let invalid = || format!("invalid operation: time and {text:?} are not compatible");
-    let spelt = text.replacen(' ', "T", 1);
-    if let Ok(instant) = spelt.parse::<jiff::Timestamp>() {
-        return i64::try_from(instant.as_nanosecond()).map_err(|_| invalid());
-    }
-    let zone = jiff::tz::TimeZone::UTC;
-    let local = spelt
-        .parse::<jiff::civil::DateTime>()
-        .or_else(|_| spelt.parse::<jiff::civil::Date>().map(|date| date.at(0, 0, 0, 0)))
-        .map_err(|_| invalid())?;
-    let instant = local.to_zoned(zone).map_err(|_| invalid())?.timestamp();
-    i64::try_from(instant.as_nanosecond()).map_err(|_| invalid())
 }
 
 #[cfg(test)]
@@ -249,7 +203,16 @@ mod tests {
             deleted("DELETE WHERE v > 1").unwrap_err(),
             "fields not supported in WHERE clause during deletion"
         );
-        assert!(deleted("DELETE WHERE time < 'soon'").unwrap_err().contains("\"soon\""));
+        for (time, error) in [
+            ("soon", "invalid operation: time and *influxql.StringLiteral are not compatible"),
+            ("2000-01-01 23:59:60", "invalid timestamp string"),
+            ("2000-01-01T00:00Z", "invalid timestamp string"),
+            ("2000-01-01T24:00:00Z", "invalid timestamp string"),
+            ("9999-12-31", "time 9999-12-31T00:00:00Z overflows time literal"),
+        ] {
+            let refused = deleted(&format!("DELETE WHERE time < '{time}'"));
+            assert_eq!(refused.unwrap_err(), error, "{time}");
+        }
         assert!(deleted("DELETE WHERE h < 'x'").unwrap_err().contains("with <"));
     }
 }

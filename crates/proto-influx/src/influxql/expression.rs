@@ -4,6 +4,7 @@ use super::ast::{Cast, Expr, Op};
 use super::parse_duration;
 use super::parser::{Parser, Result};
 use super::scan::Kind;
+use foliot_model::Pattern;
 
 impl Parser<'_> {
     /// An expression.
@@ -112,7 +113,7 @@ impl Parser<'_> {
             Kind::Word("+") => self.signed(false),
             Kind::Word("-") => self.signed(true),
             Kind::String => Ok(Expr::String(text.to_owned())),
-            Kind::Regex => Ok(Expr::Regex(text.to_owned())),
+            Kind::Regex => self.pattern(text, token.at).map(Expr::Regex),
             Kind::Duration => parse_duration(text).map(Expr::Duration).map_err(Self::error),
             Kind::Number => match text.parse() {
                 Ok(value) => Ok(Expr::Number(value)),
@@ -273,7 +274,7 @@ impl Parser<'_> {
     /// A regular expression, if one comes next.
     pub(super) fn regex(&mut self) -> Result<Option<String>> {
         if let Some(token) = self.take_if(|token| token.kind == Kind::Regex) {
-            return Ok(Some(token.text.into_owned()));
+            return self.pattern(&token.text, token.at).map(Some);
         }
         // What begins a token of another kind begins none.
         if !matches!(self.peek().kind, Kind::Word("/") | Kind::Illegal | Kind::End) {
@@ -289,8 +290,16 @@ impl Parser<'_> {
         }
         let at = self.scanner.at().saturating_sub(1);
         match self.scanner.regex() {
-            Some(pattern) => Ok(Some(pattern)),
+            Some(pattern) => self.pattern(&pattern, at).map(Some),
             None => Err(self.error_at(at, "bad regex: ")),
+        }
+    }
+
+    /// An expression that stands at this place, if it is one.
+    fn pattern(&self, text: &str, at: usize) -> Result<String> {
+        match Pattern::fault(text) {
+            None => Ok(text.to_owned()),
+            Some(fault) => Err(self.error_at(at, fault)),
         }
     }
 }

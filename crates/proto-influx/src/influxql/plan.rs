@@ -21,6 +21,7 @@ mod schema;
 mod show;
 mod time;
 
+pub(super) use condition::time_range;
 pub use show::{Shown, plan_show, series_condition};
 
 use super::ast::{Cast, Expr, Measurement, Name, Select, Source, Target};
@@ -143,7 +144,7 @@ pub fn plan_explain(select: &Select, context: &Context<'_>) -> Result<Vec<String
 
 fn prepare(select: &Select, context: &Context<'_>) -> Result<(Statement, Options), PlanError> {
     let mut select = select.clone();
-    let zone = zone(select.timezone.as_deref())?;
+    let zone = zone_of(&select)?;
     let known = Known { now_ns: Some(context.now_ns), zone, math: false };
     let checker = Checker::check(&mut select, known)?;
     let mut statement = resolve(select, context)?;
@@ -220,13 +221,17 @@ fn gather_names(expr: &Expr, names: &mut Vec<String>) -> bool {
     true
 }
 
-/// The zone of a name.
-fn zone(name: Option<&str>) -> Result<TimeZone, PlanError> {
-    match name {
-        None => Ok(TimeZone::UTC),
-        Some(name) => TimeZone::get(name)
-            .map_err(|_| PlanError::new(format!("unable to find time zone {name}"))),
-    }
+/// The zone of a name, whose letters have their case.
+pub(super) fn zone(name: &str) -> Option<TimeZone> {
+    let zone = TimeZone::get(name).ok()?;
+    let is_spelled = zone.iana_name().is_none_or(|spelled| spelled == name);
+    (is_spelled && !zone.is_unknown()).then_some(zone)
+}
+
+/// The zone of a selection.
+fn zone_of(select: &Select) -> Result<TimeZone, PlanError> {
+    let Some(name) = &select.timezone else { return Ok(TimeZone::UTC) };
+    zone(name).ok_or_else(|| PlanError::new(format!("unable to find time zone {name}")))
 }
 
 /// A regular expression as a test. InfluxQL's are those of RE2: classes such as `\d` are of ASCII.
@@ -242,5 +247,22 @@ pub fn measurement_test(name: &Name) -> Result<Test, PlanError> {
     match name {
         Name::Is(name) => Ok(Test::equal(name.as_str())),
         Name::Matches(pattern) => regex(pattern),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zones_are_spelled_as_they_are_listed() {
+        for name in jiff::tz::db().available() {
+            let name = name.as_str();
+            // The library's own name of none.
+            assert_eq!(zone(name).is_some(), name != "Etc/Unknown", "{name}");
+        }
+        for name in ["", "utc", "local", "europe/berlin", "Europe/", "+01:00", "UTC+1", "No"] {
+            assert!(zone(name).is_none(), "{name}");
+        }
     }
 }

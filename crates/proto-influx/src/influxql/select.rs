@@ -2,7 +2,9 @@
 
 use super::ast::{Expr, Field, Fill, Measurement, Name, Op, Order, Select, Source, Target};
 use super::parser::{Parser, Result};
+use super::plan::zone;
 use super::scan::Kind;
+use foliot_model::excerpt;
 
 impl Parser<'_> {
     /// What follows the word `SELECT`.
@@ -169,7 +171,12 @@ impl Parser<'_> {
             return Err(Self::error("tz must be a function call"));
         };
         match args.as_slice() {
-            [Expr::String(name)] => Ok(Some(name.clone())),
+            // What Go calls UTC, and the zone of the server, which is UTC.
+            [Expr::String(name)] if matches!(name.as_str(), "" | "Local") => Ok(None),
+            [Expr::String(name)] if zone(name).is_some() => Ok(Some(name.clone())),
+            [Expr::String(name)] => {
+                Err(Self::error(format!("unable to find time zone {}", excerpt(name))))
+            }
             [_] => Err(Self::error("expected string argument in tz()")),
             _ => Err(Self::error("tz requires exactly one argument")),
         }

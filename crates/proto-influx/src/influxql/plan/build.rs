@@ -5,7 +5,7 @@ use super::condition::{TIME_MAX_NS, TIME_MIN_NS, split};
 use super::fold::Known;
 use super::names::{column_names, field_name};
 use super::schema::{Resolved, Schema, Statement, Type, is_math, is_top};
-use super::{Context, PlanError, check, zone};
+use super::{Context, PlanError, check, zone_of};
 use crate::influxql::ast::{Cast, Expr, Fill};
 use foliot_model::{Item, Kind, TableShape, TimeRange};
 use foliot_plan::rows::{
@@ -55,11 +55,7 @@ impl Options {
         context: &Context<'_>,
     ) -> Result<(Self, Option<i64>, Option<i64>), PlanError> {
         let select = &statement.select;
-        let known = Known {
-            now_ns: Some(context.now_ns),
-            zone: zone(select.timezone.as_deref())?,
-            math: true,
-        };
+        let known = Known { now_ns: Some(context.now_ns), zone: zone_of(select)?, math: true };
         let (condition, bounds) = split(select.condition.as_ref(), &known)?;
         let dimensions = dimensions(statement);
         let options = Self {

@@ -88,7 +88,7 @@ impl Checker {
     }
 
     fn check_inner(&self, select: &mut Select) -> Result<()> {
-        let zone = super::zone(select.timezone.as_deref())?;
+        let zone = super::zone_of(select)?;
         let mut inner = Self::prepare(select, Known { zone, ..self.known.clone() })?;
         if select.order.is_some() && inner.descending != self.descending {
             return error("subqueries must be ordered in the same direction as the query itself");

@@ -4,6 +4,8 @@ use super::PlanError;
 use super::fold::{Known, fold, fold_inside};
 use super::time::{format_time, looks_like_time, parse_time};
 use crate::influxql::ast::{Expr, Op};
+use foliot_model::TimeRange;
+use jiff::tz::TimeZone;
 
 /// The times that exist, with room for a time before and after all of them.
 pub(super) const TIME_MIN_NS: i64 = i64::MIN + 2;
@@ -88,6 +90,20 @@ fn split_inside(condition: &Expr, known: &Known) -> Result<(Option<Expr>, Bounds
 
 fn is_time(expr: &Expr) -> bool {
     matches!(expr, Expr::Var { name, .. } if name.eq_ignore_ascii_case("time"))
+}
+
+/// The times that compare so with a time that is written, in UTC.
+///
+/// # Errors
+/// With InfluxDB's sentence, when that is none.
+pub(in crate::influxql) fn time_range(
+    op: Op,
+    time: &Expr,
+    now_ns: i64,
+) -> Result<TimeRange, PlanError> {
+    let known = Known { now_ns: Some(now_ns), zone: TimeZone::UTC, math: false };
+    let Bounds { min_ns, max_ns } = bounds(op, time, &known)?;
+    Ok(TimeRange::new(min_ns.unwrap_or(i64::MIN), max_ns.unwrap_or(i64::MAX)))
 }
 
 fn bounds(op: Op, time: &Expr, known: &Known) -> Result<Bounds, PlanError> {

@@ -1,0 +1,80 @@
+//! What is wrong with an expression, in the words of Go, whose users know no others.
+
+use regex_syntax::ast::parse::Parser;
+use regex_syntax::ast::{Error, ErrorKind};
+
+/// Why an expression is none, if it is none.
+pub(super) fn fault(written: &str) -> Option<String> {
+    let error = Parser::new().parse(written).err()?;
+    let (what, piece) = (said(error.kind())?, piece(&error, written));
+    Some(format!("error parsing regexp: {what}: `{piece}`"))
+}
+
+/// What Go calls a fault; nothing of one that it has no word for.
+fn said(kind: &ErrorKind) -> Option<&'static str> {
+    use ErrorKind as K;
+    Some(match kind {
+        K::GroupUnclosed => "missing closing )",
+        K::GroupUnopened => "unexpected )",
+        K::ClassUnclosed => "missing closing ]",
+        K::ClassRangeInvalid => "invalid character class range",
+        K::ClassRangeLiteral | K::ClassEscapeInvalid => "invalid character class",
+        K::RepetitionMissing => "missing argument to repetition operator",
+        K::RepetitionCountInvalid => "invalid repeat count",
+        K::EscapeUnexpectedEof => "trailing backslash at end of expression",
+        K::EscapeUnrecognized
+        | K::EscapeHexEmpty
+        | K::EscapeHexInvalid
+        | K::EscapeHexInvalidDigit
+        | K::UnsupportedBackreference => "invalid escape sequence",
+        K::GroupNameDuplicate { .. }
+        | K::GroupNameEmpty
+        | K::GroupNameInvalid
+        | K::GroupNameUnexpectedEof => "invalid named capture",
+        K::FlagUnrecognized
+        | K::FlagUnexpectedEof
+        | K::FlagDanglingNegation
+        | K::FlagDuplicate { .. }
+        | K::FlagRepeatedNegation { .. }
+        | K::UnsupportedLookAround => "invalid or unsupported Perl syntax",
+        _ => return None,
+    })
+}
+
+/// The piece of the expression that is at fault.
+fn piece<'a>(error: &Error, written: &'a str) -> &'a str {
+    let (start, end) = (error.span().start.offset, error.span().end.offset);
+    let piece = match error.kind() {
+        ErrorKind::GroupUnclosed | ErrorKind::GroupUnopened => Some(written),
+        ErrorKind::ClassUnclosed => written.get(start..),
+        ErrorKind::EscapeUnexpectedEof => Some(""),
+        _ => written.get(start..end),
+    };
+    piece.unwrap_or(written)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As Go's regexp says it.
+    #[test]
+    fn faults_are_told_as_go_tells_them() {
+        for (written, said) in [
+            ("(", "missing closing ): `(`"),
+            ("a(b|c", "missing closing ): `a(b|c`"),
+            ("x)", "unexpected ): `x)`"),
+            ("a[b-", "missing closing ]: `[b-`"),
+            ("[z-a]", "invalid character class range: `z-a`"),
+            ("*", "missing argument to repetition operator: `*`"),
+            ("a|+", "missing argument to repetition operator: `+`"),
+            ("\\", "trailing backslash at end of expression: ``"),
+            ("\\y", "invalid escape sequence: `\\y`"),
+        ] {
+            assert_eq!(fault(written), Some(format!("error parsing regexp: {said}")), "{written}");
+        }
+        for good in ["", "a{2,3}", "[[:alpha:]]", "(?i)x", "\\pL"] {
+            assert_eq!(fault(good), None, "{good}");
+        }
+    }
+}
