@@ -1,6 +1,6 @@
 //! Reading a tree key by key. What is wrong is gathered, so that one look finds everything.
 
-use crate::yaml::{Node, Value, truth};
+use crate::yaml::{Node, Value, truth, whole};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -161,7 +161,7 @@ impl<'a> Reader<'a> {
     }
 
     pub(crate) fn number(&self) -> Option<u64> {
-        self.read_plain("not a whole number", |text| text.parse().ok())
+        self.read_plain("not a whole number", whole)
     }
 
     /// Reads what is no text: in quotes, or with the tag of one, it would be.

@@ -1,8 +1,11 @@
 //! YAML as a tree that knows its lines, so that every complaint can name one.
 
+mod scalars;
 mod tabs;
 
-use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span, Tag};
+use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span};
+use scalars::tagged;
+pub(crate) use scalars::{truth, whole};
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use tabs::Tabs;
@@ -186,12 +189,12 @@ impl Builder {
                 }
             }
             Event::Scalar(text, style, anchor, tag) => {
-                let is_plain = match tag {
-                    None => Ok(style == ScalarStyle::Plain),
-                    Some(tag) => is_plain_by(&tag, &text),
+                let read = match tag {
+                    None => Ok((text.into_owned(), style == ScalarStyle::Plain)),
+                    Some(tag) => tagged(&tag, text.into_owned()),
                 };
-                let is_plain = is_plain.map_err(|what| (line, what))?;
-                let value = Value::Scalar { text: text.into_owned(), is_plain };
+                let (text, is_plain) = read.map_err(|what| (line, what))?;
+                let value = Value::Scalar { text, is_plain };
                 self.place(anchor, Node { line, value })
             }
             Event::Alias(anchor) => {
@@ -254,41 +257,6 @@ impl Builder {
             Value::Scalar { .. } => {}
         }
         Ok(())
-    }
-}
-
-/// Whether a scalar with a tag may mean a number, a truth or nothing, as one without quotes may:
-/// what Prometheus' reader makes of tags.
-///
-/// # Errors
-/// When the text is none of what the tag says.
-fn is_plain_by(tag: &Tag, text: &str) -> Result<bool, String> {
-    let tag = format!("{}{}", tag.handle, tag.suffix);
-    let refused = |what: &str| Err(format!("cannot decode {text:?} as a !!{what}"));
-    let known = |is_known: bool, what: &str| if is_known { Ok(true) } else { refused(what) };
-    match tag.strip_prefix("tag:yaml.org,2002:") {
-        // One that says nothing, as if there were no quotes.
-        _ if tag == "!" => Ok(true),
-        Some("int") => known(text.parse::<i64>().is_ok(), "int"),
-        Some("float") => known(text.parse::<f64>().is_ok(), "float"),
-        Some("bool") => known(truth(text).is_some(), "bool"),
-        Some("null") => known(NULLS.contains(&text), "null"),
-        Some("binary") => Err("!!binary is not read: write the text itself".to_owned()),
-        // A text, also by tags that nobody knows.
-        _ => Ok(false),
-    }
-}
-
-/// What a scalar is that is neither a text nor a number: true or false, in the words of YAML 1.1.
-pub(crate) fn truth(text: &str) -> Option<bool> {
-    match text {
-        "y" | "Y" | "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => {
-            Some(true)
-        }
-        "n" | "N" | "no" | "No" | "NO" | "false" | "False" | "FALSE" | "off" | "Off" | "OFF" => {
-            Some(false)
-        }
-        _ => None,
     }
 }
 
@@ -368,7 +336,13 @@ mod tests {
             ("!!int \"8\"", ("8", true)),
             ("!!bool 'yes'", ("yes", true)),
             ("!!null ''", ("", true)),
-            ("! \"8\"", ("8", true)),
+            ("! \"8\"", ("8", false)),
+            ("! 8", ("8", false)),
+            ("!!int 0x8", ("0x8", true)),
+            ("!!float 1e2", ("1e2", true)),
+            ("!!float .inf", (".inf", true)),
+            ("!!binary eA==", ("x", false)),
+            ("!!binary |\n ZUFi\n eA==\n", ("eAbx", false)),
             ("!mine 8", ("8", false)),
             ("!<tag:yaml.org,2002:str> 8", ("8", false)),
             ("\"8\"", ("8", false)),
@@ -403,7 +377,9 @@ mod tests {
             ("a: !!int x\n", 1),
             ("a: 1\nb: !!null x\n", 2),
             ("a: !!bool 1\n", 1),
-            ("a: !!binary eA==\n", 1),
+            ("a: !!int 1.0\n", 1),
+            ("a: 1\nb: !!binary eA\n", 2),
+            ("a: !!binary /w==\n", 1),
         ] {
             let error = Node::parse(text).unwrap_err();
             assert_eq!(error.0, line, "{text:.40} {error:?}");

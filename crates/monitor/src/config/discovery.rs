@@ -145,7 +145,10 @@ fn read_dns(reader: &Reader<'_>) -> Option<Dns> {
     let names = keys.need("names").map(|it| it.texts()).unwrap_or_default();
     let kind = keys.take("type").map_or_else(|| "SRV".to_owned(), |it| it.text());
     let port = keys.take("port");
-    let port = port.and_then(|it| it.read(|text| text.parse().map_err(|_| "this is no port")));
+    let port = port.and_then(|it| {
+        let port = it.number()?.try_into();
+        port.map_err(|_| it.error("this is no port")).ok()
+    });
     let refresh_ms = read_refresh(&mut keys, 30_000);
     keys.end();
     match (kind.to_ascii_uppercase().as_str(), port) {
