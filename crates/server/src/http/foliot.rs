@@ -14,6 +14,7 @@ mod encode;
 mod history;
 mod import;
 mod jobs;
+mod letters;
 mod limits;
 mod metric;
 mod monitor;

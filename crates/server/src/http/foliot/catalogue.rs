@@ -1,5 +1,6 @@
 //! `catalogue`: what there is, by name. Names are found by any part of them, whatever their case.
 
+use super::letters::folded;
 use super::{bad, limit, place, refuse, refuse_failure, store};
 use crate::host;
 use crate::http::{Call, Reply, accepts_gzip, reply};
@@ -14,7 +15,6 @@ use foliot_proto_opentsdb::{Params, Request, any_series, matchers};
 use foliot_schema::{Database, Kinds, Policy};
 use hyper::StatusCode;
 use serde_json::{Value, json};
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -38,19 +38,6 @@ enum Wanted {
     Names(What),
     Fields(String),
     Newest,
-}
-
-/// A text in which letters are one that differ in case only, in all languages: Σ, σ and ς, and ß
-/// and SS, of which no lower case alone makes one.
-fn folded(text: &str) -> Cow<'_, str> {
-    if text.is_ascii() {
-        return match text.bytes().any(|byte| byte.is_ascii_uppercase()) {
-            true => text.to_ascii_lowercase().into(),
-            false => text.into(),
-        };
-    }
-    let upper = text.chars().flat_map(char::to_lowercase).flat_map(char::to_uppercase);
-    upper.flat_map(char::to_lowercase).collect::<String>().into()
 }
 
 /// Which names are wanted, and how many of them.
@@ -422,6 +409,11 @@ mod tests {
             ("STRAẞE", "straße"),
             ("İ", "İstanbul"),
             ("i", "İstanbul"),
+            ("istanbul", "İstanbul"),
+            ("İSTANBUL", "istanbul"),
+            ("istanbul", "I\u{307}stanbul"),
+            ("isparta", "Isparta"),
+            ("ışık", "IŞIK"),
             ("ÄPFEL", "äpfel"),
             ("k", "\u{212a}elvin"),
             ("CPU", "cpu.Usage"),

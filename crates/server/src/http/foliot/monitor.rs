@@ -1,6 +1,7 @@
 //! `targets`, `rules`, `alerts`: what `prometheus.config` has this server do, and how that goes.
 //! All of it is about the database that things without a database go to, as at Prometheus' door.
 
+use super::letters::folded;
 use super::{bad, limit, refuse};
 use crate::http::{Call, Reply};
 use crate::monitor::{Seen, SeenGroup, SeenRule, Shown};
@@ -72,7 +73,7 @@ impl Wanted {
         if state.as_ref().is_some_and(|state| !STATES.contains(&state.as_str())) {
             return Err(bad("state: must be up, down, unknown or dropped"));
         }
-        let search = given("search").unwrap_or_default().to_lowercase();
+        let search = folded(&given("search").unwrap_or_default()).into_owned();
         let limit = limit(params, LISTED_USUAL, LISTED_MAX)?;
         Ok(Self { job: given("job"), state, search, limit })
     }
@@ -83,7 +84,7 @@ impl Wanted {
 
     /// Whether a target has what is sought in its address, its labels or its error.
     fn has(&self, texts: &[&str], labels: [&LabelSet; 2]) -> bool {
-        let has = |text: &str| text.to_lowercase().contains(&self.search);
+        let has = |text: &str| folded(text).contains(&self.search);
         let in_labels = |labels: &LabelSet| {
             labels.iter().any(|(name, value)| has(&format!("{name}={value}")) || has(value))
         };
