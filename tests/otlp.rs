@@ -106,6 +106,48 @@ fn metrics_are_seen_by_all_doors_and_outlive_the_process() {
     assert_eq!(server.metric("foliot_rows_total{protocol=\"otlp\"}"), 6.0);
 }
 
+/// What a request says of its metrics is kept as what texts say is.
+#[test]
+fn kinds_descriptions_and_units_are_told() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    let described = |name: &str, unit: &str, shape: u8, data: &[u8]| {
+        let texts = [(1, name), (2, "How much."), (3, unit)];
+        let texts = texts.map(|(number, text)| message(number, text.as_bytes()));
+        message(2, &[texts.concat(), message(shape, data)].concat())
+    };
+    let falls: &[u8] = &[0x10, 2];
+    let body = request(&[
+        described("wait", "s", 5, &number(1.5, T)),
+        described("sent", "By/s", 7, &[&number(4.0, T), GROWS].concat()),
+        described("queue", "1", 7, &[&number(4.0, T), falls].concat()),
+        described("lost", "s", 7, &[&number(4.0, T), DELTA].concat()),
+    ]);
+    let answer = post(&server, "/v1/metrics", &[], &body);
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let told =
+        |name: &str| server.get(&format!("/prometheus/api/v1/metadata?metric={name}")).text();
+    for (name, kind, unit) in [
+        ("wait_seconds", "gauge", "seconds"),
+        ("sent_bytes_per_second_total", "counter", "bytes_per_second"),
+        ("queue", "gauge", ""),
+    ] {
+        let about = format!(r#"{{"help":"How much.","type":"{kind}","unit":"{unit}"}}"#);
+        let text = told(name);
+        assert!(text.contains(&format!(r#""{name}":[{about}]"#)), "{text}");
+    }
+    // Nothing is stored of it.
+    assert!(told("lost_seconds_total").contains("\"data\":{}"));
+    // Units and names are as they are where VictoriaMetrics is expected.
+    let body = request(&[described("wait.time", "s", 5, &number(1.5, T))]);
+    assert_eq!(post(&server, "/opentelemetry/v1/metrics", &[], &body).status, 200);
+    let text = told("wait.time");
+    assert!(text.contains(r#""unit":"s""#) && text.contains("How much."), "{text}");
+    let page =
+        server.get("/api/foliot/v1/catalogue?of=metrics&help=true&search=wait_seconds").text();
+    assert!(page.contains("How much."), "{page}");
+}
+
 /// A body of many points becomes several batches.
 #[test]
 fn bytes_are_counted_once_however_many_batches_a_body_becomes() {

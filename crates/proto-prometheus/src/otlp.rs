@@ -9,6 +9,7 @@
 //! malformed request is stored, and [`OtlpRequest::decode`] stores.
 
 mod attributes;
+mod described;
 mod exemplar;
 mod json;
 mod names;
@@ -209,6 +210,7 @@ struct Resource<'a> {
 #[derive(Debug)]
 struct Metric<'a> {
     name: &'a [u8],
+    help: &'a [u8],
     unit: &'a [u8],
     shape: Shape,
     points: Fields<'a>,
@@ -348,11 +350,13 @@ fn pack(labels: &Labels) -> Vec<u8> {
 impl<'a> Metric<'a> {
     /// Nothing when it has no points of a known shape.
     fn open(bytes: &'a [u8], field: &Field) -> Result<Option<Self>, Malformed> {
-        let (mut name, mut unit, mut data) = (&b""[..], &b""[..], None);
+        let [mut name, mut help, mut unit] = [&b""[..]; 3];
+        let mut data = None;
         let mut fields = inside(bytes, field)?;
         while let Some(field) = fields.next()? {
             match field.number {
                 1 => name = text(bytes, &field)?,
+                2 => help = text(bytes, &field)?,
                 3 => unit = text(bytes, &field)?,
                 number => {
                     if let Some(shape) = Shape::of_field(number) {
@@ -371,7 +375,7 @@ impl<'a> Metric<'a> {
                 _ => {}
             }
         }
-        Ok(Some(Self { name, unit, shape, points, temporality, is_monotonic }))
+        Ok(Some(Self { name, help, unit, shape, points, temporality, is_monotonic }))
     }
 
     fn told(&self) -> Told {

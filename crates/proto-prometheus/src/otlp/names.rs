@@ -67,10 +67,7 @@ pub(super) fn metric(naming: Naming, name: &str, unit: &str, told: Told) -> Stri
         return name.to_owned();
     }
     let mut words: Vec<String> = words(name).map(str::to_owned).collect();
-    let (main, per) = unit.split_once('/').unwrap_or((unit, ""));
-    let main = unit_word(main, &UNITS).filter(|_| main.trim() != "1");
-    let per = unit_word(per, &PER).map(|word| format!("per_{word}"));
-    for word in [main, per].into_iter().flatten() {
+    for word in unit_words(unit).into_iter().flatten() {
         if !words.contains(&word) {
             words.push(word);
         }
@@ -89,6 +86,21 @@ pub(super) fn metric(naming: Naming, name: &str, unit: &str, told: Told) -> Stri
         true => format!("_{joined}"),
         false => joined,
     }
+}
+
+/// A unit as metrics of this naming have it; empty when there is none.
+pub(super) fn unit(naming: Naming, unit: &str) -> String {
+    match naming {
+        Naming::VictoriaMetrics => unit.to_owned(),
+        Naming::Prometheus => unit_words(unit).into_iter().flatten().collect::<Vec<_>>().join("_"),
+    }
+}
+
+/// What is counted, and what it is counted by.
+fn unit_words(unit: &str) -> [Option<String>; 2] {
+    let (main, per) = unit.split_once('/').unwrap_or((unit, ""));
+    let main = unit_word(main, &UNITS).filter(|_| main.trim() != "1");
+    [main, unit_word(per, &PER).map(|word| format!("per_{word}"))]
 }
 
 /// The parts of a name that Prometheus' names may have.

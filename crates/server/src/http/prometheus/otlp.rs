@@ -88,5 +88,6 @@ fn take(
         request.decode(batch, (rejects, exemplars))
     })?;
     taken.drop_exemplars(shared, count);
+    request.describe(&mut |said| shared.monitor.described.hear((namespace, scope), said));
     Ok(taken)
 }
