@@ -281,6 +281,25 @@ impl Account {
     }
 }
 
+/// Turns of a loop that may come round long without reading a sample, or without coming forward at
+/// all: every so often the meter is asked whether it may go on.
+#[derive(Debug, Default)]
+pub(crate) struct Turns(u32);
+
+/// Turns between two questions: some microseconds to a millisecond.
+const TURNS: u32 = 256;
+
+impl Turns {
+    /// Counts a turn.
+    ///
+    /// # Errors
+    /// Why the work may not go on.
+    pub(crate) fn turn(&mut self, meter: &Meter) -> Result<(), Error> {
+        self.0 = self.0.wrapping_add(1);
+        if self.0.is_multiple_of(TURNS) { meter.check(0) } else { Ok(()) }
+    }
+}
+
 /// Memory charged to a request; given back when dropped.
 #[derive(Debug)]
 pub struct Charge<'q> {

@@ -27,11 +27,12 @@ pub(crate) mod shapes;
 mod sieve;
 mod slice;
 mod smooth;
+mod sorted;
 mod sources;
 mod strip;
 mod transform;
 
-use crate::limits::Meter;
+use crate::limits::{Meter, Turns};
 use crate::source::Source;
 use crate::steps::{Step, Steps};
 use crate::{Error, Query, Ran};
@@ -261,7 +262,7 @@ fn opened<'q>(
         Rows::Merge { inputs, layout } => {
             let inputs: Result<Vec<_>, _> =
                 inputs.iter().map(|input| open(input, None, readings, context)).collect();
-            Box::new(Gathered::new(merge::Merge::new(inputs?, layout)?))
+            Box::new(Gathered::new(merge::Merge::new(inputs?, layout, meter)?))
         }
         Rows::Reduce(reduce) => {
             if let Some(quick) = quick::Quick::new(reduce, (wanted, false), readings, context)? {
@@ -270,7 +271,7 @@ fn opened<'q>(
             let input = open(&reduce.input, None, readings, context)?;
             match &reduce.function {
                 Reducer::Integral { unit_ns } => {
-                    let rows = integral::Integral::new(input, *unit_ns, &reduce.layout)?;
+                    let rows = integral::Integral::new(input, *unit_ns, &reduce.layout, meter)?;
                     Box::new(Gathered::new(rows))
                 }
                 function => {
@@ -307,7 +308,8 @@ fn opened<'q>(
             let wanted = limit.map(|limit| limit.saturating_add(*offset));
             let ends = has_one_head(input);
             let input = open(input, wanted, readings, context)?;
-            Box::new(Limited { input, offset: *offset, limit: *limit, ends, counted: None })
+            let (offset, limit, turns) = (*offset, *limit, Turns::default());
+            Box::new(Limited { input, offset, limit, ends, counted: None, meter, turns })
         }
     })
 }
@@ -352,6 +354,9 @@ struct Limited<'q> {
     /// Whether no other head follows the first one: then nothing is read behind its last row.
     ends: bool,
     counted: Option<(Arc<Head>, u64)>,
+    meter: &'q Meter,
+    /// Strips that were read, also those of which nothing is wanted.
+    turns: Turns,
 }
 
 impl Stream for Limited<'_> {
@@ -362,6 +367,7 @@ impl Stream for Limited<'_> {
             if self.ends && end.is_some_and(|end| counted >= end) {
                 return Ok(None);
             }
+            self.turns.turn(self.meter)?;
             let Some(strip) = self.input.next()? else { return Ok(None) };
             let rows = strip.len() as u64;
             let before = match &mut self.counted {
@@ -385,3 +391,6 @@ impl Stream for Limited<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -312,6 +312,26 @@ fn selections_stand_in_selections() {
     ]);
 }
 
+/// As InfluxDB 1.6.7 chooses them.
+#[test]
+fn which_of_equal_rows_are_the_top_ones() {
+    let lines = "m,h=a v=3 0\nm,h=b v=2 0\nm,h=c v=1 0\nm,h=d v=3 0\nm,h=e v=3 0\n";
+    let store = Store::new(lines, false);
+    for (text, hosts) in [
+        ("SELECT top(v, h, 2) FROM m", "da"),
+        ("SELECT top(v, h, 3) FROM m", "ead"),
+        ("SELECT top(v, h, 4) FROM m", "aedb"),
+        ("SELECT top(v, 2), h FROM m", "da"),
+        ("SELECT top(v, 4), h FROM m", "aedb"),
+        ("SELECT bottom(v, h, 2) FROM m", "cb"),
+    ] {
+        let answer = store.ask(text);
+        let found: String =
+            answer.lines().skip(1).filter_map(|row| row.split('\'').nth(1)).collect();
+        assert_eq!(found, hosts, "{text}: {answer}");
+    }
+}
+
 /// As InfluxDB 1.6.7 casts them on x86-64.
 #[test]
 fn casts_beyond_integers() {

@@ -86,7 +86,7 @@ impl<'q> Filled<'q> {
             time_ns => grid.window(time_ns).0,
         };
         Ok(Self {
-            input: Peeking::new(input),
+            input: Peeking::new(input, meter),
             plan,
             start_ns: end(first_ns),
             end_ns: end(last_ns),

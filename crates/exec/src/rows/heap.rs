@@ -23,6 +23,11 @@ pub(super) fn pop<T>(items: &mut Vec<T>, before: Before<'_, T>) -> Result<Option
     Ok(items.pop())
 }
 
+/// Brings the first item, which was put in the place of another one, to where it belongs.
+pub(super) fn settle<T>(items: &mut [T], before: Before<'_, T>) -> Result<(), Error> {
+    sink(items, 0, items.len(), before)
+}
+
 /// Adds an item.
 pub(super) fn push<T>(items: &mut Vec<T>, item: T, before: Before<'_, T>) -> Result<(), Error> {
     items.push(item);

@@ -5,6 +5,7 @@ use super::row::{Head, Reducing, Row, is_same};
 use super::strip::{RowByRow, Stream};
 use crate::Error;
 use crate::kernels::number::to_f64;
+use crate::limits::{Meter, Turns};
 use foliot_model::Item;
 use foliot_plan::rows::Layout;
 use std::collections::VecDeque;
@@ -20,6 +21,8 @@ pub(super) struct Integral<'q> {
     open: Option<Open>,
     ready: VecDeque<Row>,
     is_ended: bool,
+    meter: &'q Meter,
+    turns: Turns,
 }
 
 /// The area of a head so far.
@@ -37,6 +40,7 @@ impl<'q> Integral<'q> {
         input: Box<dyn Stream + 'q>,
         unit_ns: i64,
         layout: &'q Layout,
+        meter: &'q Meter,
     ) -> Result<Self, Error> {
         Ok(Self {
             input,
@@ -47,6 +51,8 @@ impl<'q> Integral<'q> {
             open: None,
             ready: VecDeque::new(),
             is_ended: false,
+            meter,
+            turns: Turns::default(),
         })
     }
 
@@ -119,6 +125,7 @@ impl Open {
 impl RowByRow for Integral<'_> {
     fn next_row(&mut self) -> Result<Option<Row>, Error> {
         while self.ready.is_empty() && !self.is_ended {
+            self.turns.turn(self.meter)?;
             match self.input.next()? {
                 Some(strip) => {
                     let head = self.heads.of(&strip.head);

@@ -6,6 +6,7 @@ use super::row::{Head, is_same};
 use super::strip::{Peeking, Stream, Strip};
 use super::{Context, open};
 use crate::Error;
+use crate::limits::{Meter, Turns};
 use foliot_model::{Column, Item, Kind};
 use foliot_plan::rows::{Absent, Calculate, Input, Nested, Select, Slot, Taken};
 use std::cmp::Ordering;
@@ -35,6 +36,9 @@ pub(super) struct Joined<'q> {
     moved: Vec<Option<usize>>,
     /// The head of the last row.
     head: Option<Arc<Head>>,
+    meter: &'q Meter,
+    /// Pieces that were made, also those that hold nothing.
+    turns: Turns,
 }
 
 impl<'q> Joined<'q> {
@@ -43,7 +47,8 @@ impl<'q> Joined<'q> {
         let readings = Readings::default();
         let mut inputs = Vec::with_capacity(select.inputs.len());
         for input in &select.inputs {
-            inputs.push((input, Peeking::new(open(&input.rows, None, &readings, context)?)));
+            let rows = open(&input.rows, None, &readings, context)?;
+            inputs.push((input, Peeking::new(rows, context.meter)));
         }
         Ok(Self {
             select,
@@ -52,11 +57,14 @@ impl<'q> Joined<'q> {
             slots: vec![Column::default(); select.slots],
             moved: moved(select),
             head: None,
+            meter: context.meter,
+            turns: Turns::default(),
         })
     }
 
     /// The next rows and their times.
     pub(super) fn next(&mut self) -> Result<Option<(Piece, Vec<i64>)>, Error> {
+        self.turns.turn(self.meter)?;
         let Some((head, time_ns)) = self.next_key()? else { return Ok(None) };
         let (rows, times_ns) = self.rows_together(&head, time_ns)?;
         self.slots.fill(Column::Same(Item::Null, rows));
@@ -316,6 +324,14 @@ impl<'q> Within<'q> {
     }
 }
 
+/// `item` as a number of a kind, where nothing is calculated of it: what is no number is null.
+fn carry(item: Item, kind: Kind) -> Item {
+    match &item {
+        Item::Float(v) if v.is_nan() && kind != Kind::Float => Item::Null,
+        _ => convert(item, kind),
+    }
+}
+
 /// What rows of a selection, all or some of them, have in a place.
 fn taken(
     taken: &Taken,
@@ -329,14 +345,6 @@ fn taken(
             match (column.unwrap_or_default(), kind) {
                 (Column::Floats(values), Some(Kind::Float)) => Column::Floats(values),
                 (Column::Integers(values), Some(Kind::Integer)) => Column::Integers(values),
-/// `item` as a number of a kind, where nothing is calculated of it: what is no number is null.
-fn carry(item: Item, kind: Kind) -> Item {
-    match &item {
-        Item::Float(v) if v.is_nan() && kind != Kind::Float => Item::Null,
-        _ => convert(item, kind),
-    }
-}
-
                 (column, Some(kind)) => {
                     column.iter().map(|item| convert(item.into_owned(), *kind)).collect()
                 }
@@ -381,19 +389,18 @@ impl Stream for Within<'_> {
             let head = self.head(piece.head.clone());
             let mut strip = Strip::new(head, self.plan.carried.len());
             for rows in self.passing(&piece, &times_ns) {
-                let of = |each: &Taken| taken(each, &piece, rows.clone());
                 strip.times_ns.extend_from_slice(times_ns.get(rows.clone()).unwrap_or_default());
                 let nothing = || Column::Same(Item::Null, rows.len());
+                let of = |each: &Taken| taken(each, &piece, rows.clone(), &convert);
                 strip.value.append(self.plan.value.as_ref().map_or_else(nothing, of));
+                let of = |each: &Taken| taken(each, &piece, rows.clone(), &carry);
                 for (column, each) in strip.carried.iter_mut().zip(&self.plan.carried) {
                     column.append(of(each));
                 }
             }
             if !strip.is_empty() {
                 return Ok(Some(strip));
-                let of = |each: &Taken| taken(each, &piece, rows.clone(), &convert);
             }
-                let of = |each: &Taken| taken(each, &piece, rows.clone(), &carry);
         }
     }
 }

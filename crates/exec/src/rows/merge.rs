@@ -5,6 +5,7 @@ use super::heap;
 use super::row::{Head, Row, is_same};
 use super::strip::{Here, Peeking, RowByRow, Stream, Strip, longer};
 use crate::Error;
+use crate::limits::{Meter, Turns};
 use foliot_model::{Column, Item};
 use foliot_plan::rows::Layout;
 use std::cmp::Ordering;
@@ -20,33 +21,43 @@ pub(super) struct Merge<'q> {
     open: Option<(Peeking<'q>, Row)>,
     window: (i64, i64),
     is_arranged: bool,
+    meter: &'q Meter,
+    turns: Turns,
 }
 
 impl<'q> Merge<'q> {
     pub(super) fn new(
         inputs: Vec<Box<dyn Stream + 'q>>,
         layout: &'q Layout,
+        meter: &'q Meter,
     ) -> Result<Self, Error> {
         Ok(Self {
             layout,
             grid: Grid::new(layout)?,
-            inputs: inputs.into_iter().map(Peeking::new).collect(),
+            inputs: inputs.into_iter().map(|input| Peeking::new(input, meter)).collect(),
             open: None,
             window: (0, 0),
             is_arranged: false,
+            meter,
+            turns: Turns::default(),
         })
     }
 
     fn arrange(&mut self) -> Result<(), Error> {
         let mut inputs = Vec::with_capacity(self.inputs.len());
         for mut input in self.inputs.drain(..) {
+            self.turns.turn(self.meter)?;
             if input.peek()?.is_some() {
                 inputs.push(input);
             }
         }
         self.inputs = inputs;
         let (layout, grid) = (self.layout, &self.grid);
-        heap::arrange(&mut self.inputs, &mut |a, b| before(layout, grid, a, b))?;
+        let (meter, turns) = (self.meter, &mut self.turns);
+        heap::arrange(&mut self.inputs, &mut |a, b| {
+            turns.turn(meter)?;
+            before(layout, grid, a, b)
+        })?;
         self.is_arranged = true;
         Ok(())
     }
@@ -94,6 +105,7 @@ impl<'q> Merge<'q> {
 
 impl RowByRow for Merge<'_> {
     fn next_row(&mut self) -> Result<Option<Row>, Error> {
+        self.turns.turn(self.meter)?;
         if !self.is_arranged {
             self.arrange()?;
         }
@@ -120,6 +132,7 @@ pub(super) struct Ranked<'q> {
     constants: Vec<Option<Arc<[Item]>>>,
     /// Rows of the next strip.
     rows_max: usize,
+    meter: &'q Meter,
 }
 
 /// Where the next row of an input stands.
@@ -135,11 +148,11 @@ impl<'q> Ranked<'q> {
         inputs: Vec<Box<dyn Stream + 'q>>,
         ranks: Vec<u32>,
         constants: Vec<Option<Arc<[Item]>>>,
-        descending: bool,
+        (descending, meter): (bool, &'q Meter),
     ) -> Self {
-        let inputs = inputs.into_iter().map(Peeking::new).collect();
+        let inputs = inputs.into_iter().map(|input| Peeking::new(input, meter)).collect();
         let (heap, rows_max) = (Vec::new(), longer(0));
-        Self { inputs, heap, descending, is_arranged: false, ranks, constants, rows_max }
+        Self { inputs, heap, descending, is_arranged: false, ranks, constants, rows_max, meter }
     }
 
     fn next_of(&mut self, input: usize) -> Result<Option<Next>, Error> {
@@ -170,6 +183,8 @@ fn is_before(descending: bool) -> impl FnMut(&mut Next, &mut Next) -> Result<boo
 
 impl Stream for Ranked<'_> {
     fn next(&mut self) -> Result<Option<Strip>, Error> {
+        // Each of many inputs comes to its next strip seldom.
+        self.meter.check(0)?;
         let before = &mut is_before(self.descending);
         if !self.is_arranged {
             self.is_arranged = true;
@@ -247,6 +262,7 @@ fn carried_texts(a: Here<'_>, b: Here<'_>) -> Ordering {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits::{Cancel, Limits};
     use crate::rows::strip::Gathered;
     use foliot_model::TimeRange;
     use proptest::prelude::*;
@@ -259,8 +275,8 @@ mod tests {
         }
     }
 
-    fn all<'q>(rows: impl Stream + 'q) -> Vec<(Arc<Head>, i64, Item, Vec<Item>)> {
-        let mut rows = Peeking::new(Box::new(rows));
+    fn all<'q>(rows: impl Stream + 'q, meter: &'q Meter) -> Vec<(Arc<Head>, i64, Item, Vec<Item>)> {
+        let mut rows = Peeking::new(Box::new(rows), meter);
         let next =
             || rows.next().unwrap().map(|row| (row.head, row.time_ns, row.value, row.carried));
         std::iter::from_fn(next).collect()
@@ -302,8 +318,11 @@ mod tests {
             let ranks = sources.iter().map(|(_, rank)| *rank).collect();
             let names = sources.iter().map(|(_, rank)| Item::String(rank.to_string().into()));
             let constants = vec![Some(names.collect()), None];
-            let merged = all(Gathered::new(Merge::new(inputs(), &layout).unwrap()));
-            prop_assert_eq!(all(Ranked::new(inputs(), ranks, constants, descending)), merged);
+            let meter = Meter::new(Limits::default(), Cancel::default());
+            let merged = Merge::new(inputs(), &layout, &meter).unwrap();
+            let merged = all(Gathered::new(merged), &meter);
+            let ranked = Ranked::new(inputs(), ranks, constants, (descending, &meter));
+            prop_assert_eq!(all(ranked, &meter), merged);
         }
     }
 }

@@ -8,7 +8,7 @@ use super::reducers::{Folding, Out};
 use super::row::{Head, Reducing, Row, is_same};
 use super::strip::{Peeking, RowByRow, Stream};
 use crate::Error;
-use crate::limits::{Charge, Meter};
+use crate::limits::{Charge, Meter, Turns};
 use foliot_plan::rows::{Layout, Reducer};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -24,6 +24,8 @@ pub(super) struct Reduced<'q> {
     heads: Reducing,
     ready: VecDeque<Row>,
     meter: &'q Meter,
+    /// Windows that were read, also those that hold nothing.
+    turns: Turns,
     charge: Charge<'q>,
 }
 
@@ -38,7 +40,7 @@ impl<'q> Reduced<'q> {
         meter: &'q Meter,
     ) -> Result<Self, Error> {
         Ok(Self {
-            input: Peeking::new(input),
+            input: Peeking::new(input, meter),
             function,
             are_of_one,
             layout,
@@ -46,12 +48,14 @@ impl<'q> Reduced<'q> {
             heads: Reducing::new(layout.group_by.clone()),
             ready: VecDeque::new(),
             meter,
+            turns: Turns::default(),
             charge: meter.open(),
         })
     }
 
     /// Reads and folds the next window; false at the end.
     fn fold_window(&mut self) -> Result<bool, Error> {
+        self.turns.turn(self.meter)?;
         let Some((first, window)) = self.first_in_window()? else { return Ok(false) };
         let mut folds: Vec<(Arc<Head>, Folding<'q>)> = Vec::new();
         let mut places: HashMap<*const Head, usize> = HashMap::new();
@@ -83,7 +87,7 @@ impl<'q> Reduced<'q> {
                 }
             };
             if let Some((_, fold)) = folds.get_mut(at) {
-                bytes += fold.add(row);
+                bytes += fold.add(row)?;
             }
             count += 1;
             if count % 1024 == 0 {

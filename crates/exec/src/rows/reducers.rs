@@ -1,7 +1,9 @@
 //! Functions from the rows of a window to one or few.
 
 use super::forecast;
+use super::heap::{self, Before};
 use super::row::Row;
+use super::sorted::{Order, sorted};
 use crate::Error;
 use crate::kernels::number::{compare, to_f64};
 use crate::kernels::tally::{Choice, Figure, Tally};
@@ -63,6 +65,8 @@ enum State {
     Chosen(Choice, Option<Row>),
     /// All rows.
     Rows(Vec<Row>),
+    /// The best rows of those that came, as a heap: the worst is the first.
+    Best(Vec<Row>),
     /// Rows with values that were not there before.
     Distinct(HashSet<Key>, Vec<Row>),
     Sample {
@@ -102,19 +106,20 @@ impl<'q> Folding<'q> {
             },
             Reducer::Distinct => State::Distinct(HashSet::new(), Vec::new()),
             Reducer::Sample(_) => State::Sample { rows: Vec::new(), count: 0, random: 1 },
+            Reducer::Top { .. } | Reducer::Bottom { .. } => State::Best(Vec::new()),
             _ => State::Rows(Vec::new()),
         };
         Self { function, are_of_one, state }
     }
 
     /// Adds a row, and returns how much memory that takes.
-    pub(super) fn add(&mut self, row: Row) -> usize {
+    pub(super) fn add(&mut self, row: Row) -> Result<usize, Error> {
         match &mut self.state {
             State::Tally(tally) => {
                 if !self.are_of_one {
                     tally.turn();
                 }
-                return tally.add(row.time_ns, row.value);
+                return Ok(tally.add(row.time_ns, row.value));
             }
             State::Chosen(choice, best) => {
                 let is_better = |best: &Row| {
@@ -124,20 +129,25 @@ impl<'q> Folding<'q> {
                     *best = Some(row);
                 }
             }
-            State::Rows(rows) => return keep(self.function, rows, row),
+            State::Rows(rows) => {
+                let bytes = row.bytes();
+                rows.push(row);
+                return Ok(bytes);
+            }
+            State::Best(rows) => return keep(self.function, rows, row),
             State::Distinct(seen, rows) => {
                 if seen.insert(Key::of(&row.value)) {
                     let bytes = 2 * row.bytes();
                     rows.push(row);
-                    return bytes;
+                    return Ok(bytes);
                 }
             }
             State::Sample { rows, count, random } => {
-                let Reducer::Sample(wanted) = self.function else { return 0 };
-                return sample(*wanted, rows, count, random, row);
+                let Reducer::Sample(wanted) = self.function else { return Ok(0) };
+                return Ok(sample(*wanted, rows, count, random, row));
             }
         }
-        0
+        Ok(0)
     }
 
     /// What comes out, in order.
@@ -145,14 +155,17 @@ impl<'q> Folding<'q> {
         Ok(match self.state {
             State::Tally(tally) => vec![Out::bare(tally.finish().1)],
             State::Chosen(_, best) => best.map(Out::of).into_iter().collect(),
-            State::Distinct(_, mut rows) => {
-                rows.sort_by(by_time);
+            State::Distinct(_, rows) => {
+                let rows = sorted(rows, by_time, meter)?;
                 let out = |row: Row| Out { carried: Vec::new(), ..Out::of(row) };
                 rows.into_iter().map(out).collect()
             }
-            State::Sample { mut rows, .. } => {
-                rows.sort_by(by_time);
-                rows.into_iter().map(Out::of).collect()
+            State::Sample { rows, .. } => {
+                sorted(rows, by_time, meter)?.into_iter().map(Out::of).collect()
+            }
+            State::Best(rows) => {
+                let (_, order) = best_of(self.function);
+                sorted(rows, order, meter)?.into_iter().map(Out::of).collect()
             }
             State::Rows(rows) => finish_rows(self.function, rows, meter)?,
         })
@@ -160,39 +173,54 @@ impl<'q> Folding<'q> {
 }
 
 fn by_time(a: &Row, b: &Row) -> Ordering {
-    a.time_ns.cmp(&b.time_ns).then_with(|| compare(&a.value, &b.value))
+    a.time_ns.cmp(&b.time_ns).then_with(|| by_value(a, b))
 }
 
-fn keep(function: &Reducer, rows: &mut Vec<Row>, row: Row) -> usize {
-    let (count, order) = match function {
-        Reducer::Top { count } => (*count, by_top as fn(&Row, &Row) -> Ordering),
-        Reducer::Bottom { count } => (*count, by_bottom as fn(&Row, &Row) -> Ordering),
-        _ => {
-            let bytes = row.bytes();
-            rows.push(row);
-            return bytes;
-        }
-    };
-    // Rows are kept best first; one that is not better than another one comes after it.
-    let at = rows.partition_point(|kept| order(kept, &row).is_le());
-    if at as u64 >= count {
-        return 0;
+/// What is no number comes last: an order in which it were equal to all others would be none.
+fn by_value(a: &Row, b: &Row) -> Ordering {
+    is_none(a).cmp(&is_none(b)).then_with(|| compare(&a.value, &b.value))
+}
+
+/// Whether a value is a number that is none.
+fn is_none(row: &Row) -> bool {
+    matches!(row.value, Item::Float(value) if value.is_nan())
+}
+
+/// How many rows a function keeps, and in which order they are best.
+fn best_of(function: &Reducer) -> (u64, Order) {
+    match function {
+        Reducer::Top { count } => (*count, by_top),
+        Reducer::Bottom { count } => (*count, by_bottom),
+        _ => (0, by_time),
     }
-    let bytes = row.bytes();
-    rows.insert(at, row);
-    if rows.len() as u64 > count {
-        rows.pop();
-        return 0;
+}
+
+/// Keeps a row if it is among the best so far, and returns how much memory that takes. Which of
+/// rows that are as good as one another comes first is visible: `InfluxDB` has such a heap, too.
+fn keep(function: &Reducer, rows: &mut Vec<Row>, row: Row) -> Result<usize, Error> {
+    let (count, order) = best_of(function);
+    let is_worse: Before<'_, Row> = &mut |a, b| Ok(order(a, b).is_gt());
+    if (rows.len() as u64) < count {
+        let bytes = row.bytes();
+        heap::push(rows, row, is_worse)?;
+        return Ok(bytes);
     }
-    bytes
+    if let Some(worst) = rows.first_mut()
+        && order(worst, &row).is_gt()
+    {
+        *worst = row;
+        heap::settle(rows, is_worse)?;
+    }
+    Ok(0)
 }
 
 fn by_top(a: &Row, b: &Row) -> Ordering {
-    compare(&b.value, &a.value).then(a.time_ns.cmp(&b.time_ns))
+    let by_value = is_none(a).cmp(&is_none(b)).then_with(|| compare(&b.value, &a.value));
+    by_value.then(a.time_ns.cmp(&b.time_ns))
 }
 
 fn by_bottom(a: &Row, b: &Row) -> Ordering {
-    compare(&a.value, &b.value).then(a.time_ns.cmp(&b.time_ns))
+    by_value(a, b).then(a.time_ns.cmp(&b.time_ns))
 }
 
 /// J. S. Vitter, "Random sampling with a reservoir", 1985, algorithm R, with the numbers of G.
@@ -215,19 +243,17 @@ fn sample(wanted: u64, rows: &mut Vec<Row>, count: &mut u64, random: &mut u64, r
     0
 }
 
-fn finish_rows(function: &Reducer, mut rows: Vec<Row>, meter: &Meter) -> Result<Vec<Out>, Error> {
+fn finish_rows(function: &Reducer, rows: Vec<Row>, meter: &Meter) -> Result<Vec<Out>, Error> {
     Ok(match function {
-        Reducer::Median => median(rows),
-        Reducer::Mode => mode(rows),
+        Reducer::Median => median(rows, meter)?,
+        Reducer::Mode => mode(rows, meter)?,
         Reducer::Deviation => vec![Out::bare(deviation(&rows))],
         Reducer::Spread => spread(&rows),
         Reducer::Percentile(percent) => {
             let rank = (rows.len() as f64 * percent / 100.0 + 0.5).floor() - 1.0;
             let rank = if rank < 0.0 { usize::MAX } else { rank as usize };
-            rows.sort_by(|a, b| compare(&a.value, &b.value));
-            rows.into_iter().nth(rank).map(Out::of).into_iter().collect()
+            sorted(rows, by_value, meter)?.into_iter().nth(rank).map(Out::of).into_iter().collect()
         }
-        Reducer::Top { .. } | Reducer::Bottom { .. } => rows.into_iter().map(Out::of).collect(),
         Reducer::Forecast(forecast) => {
             let out = |(time_ns, value)| Out {
                 time_ns: Some(time_ns),
@@ -244,7 +270,7 @@ fn finish_rows(function: &Reducer, mut rows: Vec<Row>, meter: &Meter) -> Result<
     })
 }
 
-fn median(mut rows: Vec<Row>) -> Vec<Out> {
+fn median(rows: Vec<Row>, meter: &Meter) -> Result<Vec<Out>, Error> {
     if rows.len() < 2 {
         // One row is handed on with its own time.
         let out = |row: Row| Out {
@@ -252,9 +278,9 @@ fn median(mut rows: Vec<Row>) -> Vec<Out> {
             time_ns: matches!(row.value, Item::Float(_)).then_some(row.time_ns),
             carried: Vec::new(),
         };
-        return rows.into_iter().map(out).collect();
+        return Ok(rows.into_iter().map(out).collect());
     }
-    rows.sort_by(|a, b| compare(&a.value, &b.value));
+    let rows = sorted(rows, by_value, meter)?;
     let middle = rows.len() / 2;
     let at = |at: usize| rows.get(at).map(|row| row.value.clone()).unwrap_or_default();
     let value = match rows.len() % 2 {
@@ -272,18 +298,19 @@ fn median(mut rows: Vec<Row>) -> Vec<Out> {
         },
         _ => to_f64(&at(middle)).unwrap_or(0.0),
     };
-    vec![Out::bare(Item::Float(value))]
+    Ok(vec![Out::bare(Item::Float(value))])
 }
 
-fn mode(mut rows: Vec<Row>) -> Vec<Out> {
+fn mode(rows: Vec<Row>, meter: &Meter) -> Result<Vec<Out>, Error> {
     if rows.len() < 2 {
-        return rows.into_iter().map(|row| Out { carried: Vec::new(), ..Out::of(row) }).collect();
+        let out = |row| Out { carried: Vec::new(), ..Out::of(row) };
+        return Ok(rows.into_iter().map(out).collect());
     }
     if matches!(rows.first().map(|row| &row.value), Some(Item::Boolean(_))) {
         let yes = rows.iter().filter(|row| row.value == Item::Boolean(true)).count();
-        return vec![Out::bare(Item::Boolean(2 * yes >= rows.len()))];
+        return Ok(vec![Out::bare(Item::Boolean(2 * yes >= rows.len()))]);
     }
-    rows.sort_by(|a, b| compare(&a.value, &b.value));
+    let rows = sorted(rows, by_value, meter)?;
     // A run of equal values counts as soon as it has a second member; the first run at once.
     let (mut most, mut current) = ((0u64, 0i64, Item::Null), (0u64, 0i64, Item::Null));
     for (at, row) in rows.into_iter().enumerate() {
@@ -302,7 +329,7 @@ fn mode(mut rows: Vec<Row>) -> Vec<Out> {
             most = (current.0, row.time_ns, row.value);
         }
     }
-    vec![Out::bare(most.2)]
+    Ok(vec![Out::bare(most.2)])
 }
 
 /// B. P. Welford's mean, then the squares of the distances from it.
@@ -332,4 +359,53 @@ fn spread(rows: &[Row]) -> Vec<Out> {
             _ => Item::Null,
         },
     })]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limits::{Cancel, Limits};
+    use crate::rows::row::Head;
+    use proptest::prelude::*;
+
+    fn folded(function: &Reducer, values: &[f64]) -> Vec<f64> {
+        let meter = Meter::new(Limits::default(), Cancel::default());
+        let head = Arc::new(Head { measurement: "m".into(), labels: Vec::new() });
+        let mut folding = Folding::new(function, true);
+        for (at, value) in values.iter().enumerate() {
+            let (value, carried) = (Item::Float(*value), Vec::new());
+            let row = Row { head: head.clone(), time_ns: at as i64, value, carried };
+            folding.add(row).unwrap();
+        }
+        let out = folding.finish(&meter).unwrap();
+        out.iter().filter_map(|out| to_f64(&out.value)).collect()
+    }
+
+    proptest! {
+        /// The oracle is the library's sort, of all rows at once.
+        #[test]
+        fn the_best_are_the_first_of_all_in_order(
+            values in prop::collection::vec((0..9u8).prop_map(f64::from), 0..600),
+            count in 1..200u64,
+        ) {
+            let mut sorted = values.clone();
+            sorted.sort_by(|a, b| b.total_cmp(a));
+            sorted.truncate(count as usize);
+            prop_assert_eq!(folded(&Reducer::Top { count }, &values), sorted);
+            let mut sorted = values.clone();
+            sorted.sort_by(f64::total_cmp);
+            sorted.truncate(count as usize);
+            prop_assert_eq!(folded(&Reducer::Bottom { count }, &values), sorted);
+        }
+    }
+
+    /// They are equal to nothing, which is no order that can be sorted by.
+    #[test]
+    fn numbers_that_are_none_come_last() {
+        let values: Vec<f64> =
+            (0..2_000u32).map(|n| if n * 7 % 3 == 0 { f64::NAN } else { f64::from(n) }).collect();
+        assert_eq!(folded(&Reducer::Top { count: 2 }, &values), [1999.0, 1997.0]);
+        assert_eq!(folded(&Reducer::Bottom { count: 2 }, &values), [1.0, 2.0]);
+        assert_eq!(folded(&Reducer::Percentile(10.0), &values), [299.0]);
+    }
 }

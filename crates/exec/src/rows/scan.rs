@@ -84,11 +84,16 @@ impl<'q> Scanned<'q> {
             (1, Some(only), _) => only,
             (_, last, Some(ranks)) => {
                 readers.extend(last);
-                Box::new(Ranked::new(readers, ranks, constants, self.scan.layout.descending))
+                Box::new(Ranked::new(
+                    readers,
+                    ranks,
+                    constants,
+                    (self.scan.layout.descending, meter),
+                ))
             }
             (_, last, None) => {
                 readers.extend(last);
-                Box::new(Gathered::new(Merge::new(readers, &self.scan.layout)?))
+                Box::new(Gathered::new(Merge::new(readers, &self.scan.layout, meter)?))
             }
         });
         Ok(true)

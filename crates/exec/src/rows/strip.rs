@@ -2,6 +2,7 @@
 
 use super::row::{Head, Row, is_same};
 use crate::Error;
+use crate::limits::{Meter, Turns};
 use foliot_model::{Column, Item};
 use std::borrow::Cow;
 use std::ops::Range;
@@ -183,11 +184,15 @@ pub(super) struct Peeking<'q> {
     strip: Option<Strip>,
     at: usize,
     is_ended: bool,
+    meter: &'q Meter,
+    /// Strips that were read, whatever became of them.
+    turns: Turns,
 }
 
 impl<'q> Peeking<'q> {
-    pub(super) fn new(input: Box<dyn Stream + 'q>) -> Self {
-        Self { input, strip: None, at: 0, is_ended: false }
+    pub(super) fn new(input: Box<dyn Stream + 'q>, meter: &'q Meter) -> Self {
+        let turns = Turns::default();
+        Self { input, strip: None, at: 0, is_ended: false, meter, turns }
     }
 
     /// The next row, where it lies.
@@ -198,6 +203,7 @@ impl<'q> Peeking<'q> {
     /// The strip of the next row, and where in it the row is.
     pub(super) fn rest(&mut self) -> Result<Option<(&Strip, usize)>, Error> {
         if self.strip.as_ref().is_none_or(|strip| self.at >= strip.len()) && !self.is_ended {
+            self.turns.turn(self.meter)?;
             (self.strip, self.at) = (self.input.next()?, 0);
             self.is_ended = self.strip.is_none();
         }
@@ -241,6 +247,7 @@ impl<'q> Peeking<'q> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits::{Cancel, Limits};
 
     struct Counted(std::ops::Range<i64>);
 
@@ -271,7 +278,8 @@ mod tests {
 
     #[test]
     fn rows_are_taken_one_by_one_and_some_at_a_time() {
-        let mut rows = Peeking::new(Box::new(Gathered::new(Counted(0..100))));
+        let meter = Meter::new(Limits::default(), Cancel::default());
+        let mut rows = Peeking::new(Box::new(Gathered::new(Counted(0..100))), &meter);
         assert_eq!(rows.peek().unwrap().unwrap().time_ns(), 0);
         assert_eq!(rows.next().unwrap().unwrap().time_ns, 0);
         assert_eq!(rows.take(3).unwrap().times_ns, [1, 2, 3]);

@@ -47,7 +47,7 @@ impl<'q> Transformed<'q> {
     ) -> Self {
         let heads = Reducing::new(layout.group_by.clone());
         let (states, charge) = (HashMap::new(), meter.open());
-        let input = Peeking::new(input);
+        let input = Peeking::new(input, meter);
         Self { input, function, layout, heads, states, last: None, charge }
     }
 
