@@ -56,7 +56,8 @@ impl Grid {
     /// The window of `time_ns`: its start and the start of the next one. A window that the clock is
     /// shifted in is longer or shorter by the shift if that is less than the width.
     ///
-    /// `InfluxDB` looks the shift up at a time without the offset and so may find a window beside
+    /// As in `InfluxDB` all times are looked up without the offset: windows with one are cut as
+    /// those without one, and moved. At the ends of all times a window may so come to lie beside
     /// the time. Whoever reads window by window would never end there: that time has a window as
     /// long as all others.
     pub(super) fn window(&self, time_ns: i64) -> (i64, i64) {
@@ -82,7 +83,6 @@ impl Grid {
             true => TIME_MIN_NS,
             false => time_ns - since_ns,
         };
-        start_ns = start_ns.saturating_add(offset_ns);
         let until_ns = width_ns - since_ns;
         let mut end_ns = match TIME_MAX_NS - until_ns <= time_ns {
             true => TIME_MAX_NS,
@@ -102,7 +102,7 @@ impl Grid {
                 end_ns += shift_ns;
             }
         }
-        (start_ns, end_ns.saturating_add(offset_ns))
+        (start_ns.saturating_add(offset_ns), end_ns.saturating_add(offset_ns))
     }
 }
 
@@ -177,6 +177,29 @@ mod tests {
             let (start_ns, end_ns) = grid(24 * HOUR_NS, 6 * HOUR_NS, None).window(time_ns);
             assert!(start_ns <= time_ns && time_ns < end_ns, "{time_ns}");
         }
+    }
+
+    /// Counted by `InfluxDB` 1.6.7 over a sample each quarter of an hour: where its windows begin.
+    #[test]
+    fn windows_with_an_offset_are_cut_as_those_without_one() {
+        let minute_ns = HOUR_NS / 60;
+        let begin = |zone: &str, width: i64, offset: i64, times: [&str; 2]| {
+            let grid = grid(width * minute_ns, offset * minute_ns, Some(zone));
+            times.map(|time| {
+                let time: Timestamp = time.parse().unwrap();
+                let (start_ns, _) = grid.window(time.as_nanosecond() as i64);
+                Timestamp::from_nanosecond(i128::from(start_ns)).unwrap().to_string()
+            })
+        };
+        let day = 1_440;
+        assert_eq!(
+            begin("Africa/Casablanca", day, 720, ["2025-02-22T18:30:00Z", "2025-02-23T11:15:00Z"],),
+            ["2025-02-22T11:00:00Z", "2025-02-23T11:00:00Z"]
+        );
+        assert_eq!(
+            begin("America/New_York", 300, 120, ["2025-03-09T08:00:00Z", "2025-03-09T12:15:00Z"]),
+            ["2025-03-09T08:00:00Z", "2025-03-09T12:00:00Z"]
+        );
     }
 
     #[test]
