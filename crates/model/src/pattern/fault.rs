@@ -48,6 +48,8 @@ fn piece<'a>(error: &Error, written: &'a str) -> &'a str {
         ErrorKind::GroupUnclosed | ErrorKind::GroupUnopened => Some(written),
         ErrorKind::ClassUnclosed => written.get(start..),
         ErrorKind::EscapeUnexpectedEof => Some(""),
+        // The operator stands behind its place.
+        ErrorKind::RepetitionMissing => written.get(start..start + 1),
         _ => written.get(start..end),
     };
     piece.unwrap_or(written)
