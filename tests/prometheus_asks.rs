@@ -251,6 +251,19 @@ fn a_range_is_answered_step_by_step() {
         answer.contains(r#""pod":"a"},"values":[[1700000000,"1"],[1700000020,"2"]]}]"#),
         "{answer}"
     );
+    // A subquery by itself has the multiples of its step behind the beginning of its range.
+    for (text, values) in [
+        ("requests_total{instance='a'}[1m:30s]", r#"[[1700000010,"0"]]"#),
+        (
+            "requests_total{instance='a'}[1m:30s] offset - 1m",
+            r#"[[1700000040,"6"],[1700000070,"12"]]"#,
+        ),
+        ("requests_total{instance='a'}[1s:7s] @ - 1", r#""result":[]"#),
+    ] {
+        let (status, answer) = asked_at(&server, "query", &form(text, "time=1700000010"));
+        assert!(status == 200 && answer.contains(r#""resultType":"matrix""#), "{text}: {answer}");
+        assert!(answer.contains(values), "{text}: {answer}");
+    }
     // Instants are whole milliseconds: what a step has beside them is left away.
     for (step, last) in [("30.0005", "1700000060"), ("30.0015", "1700000060.002")] {
         let span = format!("start=1700000000&end=1700000061&step={step}");

@@ -34,13 +34,23 @@ pub struct Span {
 }
 
 impl Span {
+    /// The instant that stands behind `@`, in milliseconds.
+    fn of(&self, at: At) -> i64 {
+        match at {
+            At::Ms(ms) => ms,
+            At::Start => self.start_ms,
+            At::End => self.end_ms,
+        }
+    }
+
     /// The instants.
     pub fn steps(&self) -> Steps {
-        let count = self.end_ms.saturating_sub(self.start_ms) / self.step_ms.max(1);
+        let step_ms = self.step_ms.max(1);
+        let last = self.end_ms.saturating_sub(self.start_ms).div_euclid(step_ms);
         Steps {
             start_ns: ns(self.start_ms),
-            step_ns: ns(self.step_ms.max(1)),
-            count: usize::try_from(count).unwrap_or_default().saturating_add(1),
+            step_ns: ns(step_ms),
+            count: usize::try_from(last.saturating_add(1)).unwrap_or_default(),
         }
     }
 }
@@ -90,10 +100,22 @@ impl Expression {
     /// The question that this is, of a database.
     ///
     /// # Errors
-    /// When a text in it is no regular expression, or a subquery without samples is asked for.
+    /// When a text in it is no regular expression.
     pub fn ask(&self, namespace: NamespaceId, span: &Span) -> Result<Asked, String> {
         let (buckets, is_measured) = (Buckets::Kept, false);
         self.ask_by(&Lowering { namespace, span, buckets, is_measured })
+    }
+
+    /// The instants of a subquery that is asked by itself, which lie in its range: there may be
+    /// none. Nothing of any other expression.
+    pub fn instants(&self, span: &Span) -> Option<Span> {
+        let Node::Subquery { range_ms, step_ms, shift, .. } = &self.what else { return None };
+        let at_ms = shift.at.map_or(span.end_ms, |at| span.of(at));
+        let end_ms = at_ms.saturating_sub(shift.offset_ms.unwrap_or(0));
+        let step_ms = step_ms.unwrap_or(STEP_MS);
+        let before_ms = end_ms.saturating_sub(*range_ms);
+        let start_ms = before_ms.div_euclid(step_ms).saturating_add(1).saturating_mul(step_ms);
+        Some(Span { start_ms, end_ms, step_ms, is_range: true, ..*span })
     }
 
     /// The same; what each step takes is measured, for [`Expression::explained`].
@@ -116,9 +138,11 @@ impl Expression {
                 let asked = SamplesAsked::new(namespace, selected.selector.clone(), range);
                 Ok(Asked::Samples(Box::new(asked)))
             }
-            (_, Type::Matrix) => Err("a subquery is answered only within a function".to_owned()),
-            _ => {
-                let grid = lowering.grid(self)?;
+            (what, _) => {
+                let grid = match what {
+                    Node::Subquery { input, .. } => lowering.with_buckets().grid(input)?,
+                    _ => lowering.grid(self)?,
+                };
                 Ok(Asked::Grid(match self.dialect {
                     Dialect::Plain => grid,
                     Dialect::Experimental { .. } => Grid::NamedLate(Box::new(grid)),
@@ -149,11 +173,7 @@ enum Buckets {
 
 impl Lowering<'_> {
     fn shift(&self, shift: &Shifted) -> Shift {
-        let at_ms = shift.at.map(|at| match at {
-            At::Ms(ms) => ms,
-            At::Start => self.span.start_ms,
-            At::End => self.span.end_ms,
-        });
+        let at_ms = shift.at.map(|at| self.span.of(at));
         Shift { at_ns: at_ms.map(ns), offset_ns: ns(shift.offset_ms.unwrap_or(0)) }
     }
 

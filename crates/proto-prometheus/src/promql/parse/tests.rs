@@ -114,6 +114,8 @@ fn operators_bind_by_their_rank() {
         ("max_over_time(sum(a)[1h:1m] offset 5m)", "max_over_time(sum(s)[3600000:])"),
         ("a{b='c'}[90] @ 10 offset -1h30m", "s[90000]"),
         ("a @ start() offset 1d", "s"),
+        ("a offset -\n 1m @ + 7", "s"),
+        ("a @ - 7 offset - 1m", "s"),
         ("sum + avg", "(s + s)"),
         ("0x1F + 1e3 + .5 + Inf + 1h30m", "((((31 + 1000) + 0.5) + inf) + 5400)"),
         ("1_000 + 2e-1", "(1000 + 0.2)"),

@@ -28,6 +28,7 @@ impl Reader<'_> {
         self.skip_blanks();
         let is_negative = self.takes("-");
         let _ = is_negative || self.takes("+");
+        self.skip_blanks();
         let seconds = self.number()?.0 * if is_negative { -1.0 } else { 1.0 };
         let ms = (seconds * 1000.0).round();
         match ms.abs() < 9e15 {
@@ -39,6 +40,7 @@ impl Reader<'_> {
     pub(super) fn signed_duration(&mut self, depth: usize) -> Result<i64, ParseError> {
         self.skip_blanks();
         let is_negative = self.takes("-");
+        self.skip_blanks();
         let ms = match self.dialect {
             Dialect::Plain => self.milliseconds()?,
             Dialect::Experimental { .. } => {

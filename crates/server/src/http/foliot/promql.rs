@@ -72,6 +72,7 @@ impl PromQl {
         let asked = asked.map_err(|reason| {
             refuse_failure(&Failure::new(StatusCode::BAD_REQUEST, reason.to_string()))
         })?;
+        let span = expression.instants(&span).unwrap_or(span);
         Ok(Self { text, asked, span, explained: explains.then_some(expression) })
     }
 

@@ -129,7 +129,7 @@ pub(super) async fn query(
     let asked = reading.read(|| expression.ask(namespace, &span));
     let asked = asked.map_err(|reason| bad("query", reason))?;
     let title = Some(Title::new(&format!("{path} {text}"), database).asking(again(text, &span)));
-    let text = text.to_owned();
+    let (text, span) = (text.to_owned(), expression.instants(&span).unwrap_or(span));
     let job = Job::new(who, title, move |work| carry_out(work, &asked, &text, kind, &span, limit));
     let job = reading.then(job.that_reads(true).that_ends(until));
     let is_over = || until.is_some_and(|until| until <= Instant::now());
