@@ -76,6 +76,8 @@ def is_empty(answer):
 
 def rows(answer, drop_time=False):
     """The rows of all series, with the series' name and tags, sorted."""
+    if isinstance(answer, list):
+        return sorted(answer, key=repr)
     found = []
     for result in answer.get("results", []):
         for series in result.get("series", []):
