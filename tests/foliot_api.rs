@@ -307,6 +307,12 @@ fn refusals_say_what_is_wrong_and_where() {
     {
         assert_eq!(checked(language, text), Value::Null, "{text}");
     }
+    let formatted = |text: &str| {
+        let question = json!({"language": "promql", "text": text, "check": true});
+        ask(&server, &question)["formatted"].clone()
+    };
+    assert_eq!(formatted("sum  by(a)(x)"), "sum by (a) (x)");
+    assert_eq!((formatted("rate(x[$step])"), formatted("sum(")), (Value::Null, Value::Null));
     let place = refused(promql("sum(\n  rate(x[5m])"), 400, "unexpected end of input");
     assert_eq!(place["line"], 2);
     refused(promql("\"text\""), 400, "a string has no graph");

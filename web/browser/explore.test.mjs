@@ -524,6 +524,35 @@ test("a tap on a button counts where it takes the focus from a text that is aske
   await becomes(() => new URLSearchParams(new URL(page.url()).hash.split("?")[1]).getAll("p").join(), "sum(load_one),");
 });
 
+test("a form fills gaps, and compares labels otherwise; an axis has the ends that are wanted", async () => {
+  await load();
+  await go("#/explore?start=15m-ago&m=max:$step-max:load.one{host=*}");
+  await becomes(legend, ["load.one {host=a}", "load.one {host=b}"]);
+  await page.getByLabel("How host is compared").selectOption("≠");
+  await page.getByLabel("Value of host").fill("a");
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("Tab");
+  await becomes(() => page.evaluate(() => decodeURIComponent(location.hash)), /m=max:\$step-max:load\.one\{host=not_literal_or\(a\)\}/);
+  await becomes(legend, ["load.one {host=b}"]);
+  await page.getByLabel("gaps").selectOption("zero");
+  await becomes(() => page.evaluate(() => decodeURIComponent(location.hash)), /m=max:\$step-max-zero:load\.one\{host=not_literal_or\(a\)\}/);
+  await becomes(() => page.getByLabel("Value of host").inputValue(), "a");
+  await page.getByLabel("Values to").fill("1000");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => location.hash.includes("yrange"));
+  await becomes(() => page.evaluate(() => new URLSearchParams(location.hash.split("?")[1]).get("yrange")), "[:1000]");
+  await becomes(() => page.getByLabel("Values to").inputValue(), "1000");
+});
+
+test("an expression is put into lines", async () => {
+  await load();
+  await go(`#/explore?${new URLSearchParams([["start", "15m-ago"], ["p", "sum by(host)(rate(load_one[5m]))/on(host)sum by(host)(rate(load_one[5m]))"]])}`);
+  await page.getByRole("button", { name: "Format" }).click();
+  const lines = () => page.locator(".editor .cm-line").allTextContents();
+  await becomes(async () => (await lines()).length > 3, true);
+  await becomes(async () => (await lines()).map((line) => line.trim()).join(" "), /^sum by \(host\) \( ?rate\(load_one\[5m\]\) ?\) \/ on \(host\) sum by \(host\) \( ?rate\(load_one\[5m\]\) ?\)$/);
+});
+
 test("what is selected of a text is asked alone, and the text stays", async () => {
   await load();
   await go(`#/explore?${new URLSearchParams([["start", "15m-ago"], ["i", "SELECT max(one) FROM load; SELECT broken("]])}`);

@@ -114,7 +114,7 @@ export const query = (database: string, body: Body, signal?: AbortSignal) =>
 
 /** Has a question read and not asked. */
 export const check = (database: string, body: Body, signal: AbortSignal) =>
-  ask<{ wrong?: { message: string; position?: Position | null } }>("query", null, { db: database }, { method: "POST", body: JSON.stringify({ ...body, check: true }), signal });
+  ask<{ wrong?: { message: string; position?: Position | null }; formatted?: string }>("query", null, { db: database }, { method: "POST", body: JSON.stringify({ ...body, check: true }), signal });
 
 /** What is known of a metric. */
 export interface Help {

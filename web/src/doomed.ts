@@ -36,7 +36,8 @@ export function pairsOf(text: string): Record<string, string> | null {
 /** The same, where values are exact and none looks as if it were a pattern. */
 export function labelsOf(text: string): Record<string, string> | null {
   const labels = pairsOf(text);
-  return labels && Object.values(labels).every((value) => value && !/[*|]/.test(value)) ? labels : null;
+  const isExact = ([name, value]: [string, string]) => value && !/[*|]/.test(value) && !/[!~]$/.test(name) && !/^[=~]/.test(value);
+  return labels && Object.entries(labels).every(isExact) ? labels : null;
 }
 
 /** What is meant, or what is wrong with it. Empty fields mean all until now: what comes later was not counted, and must not go. */

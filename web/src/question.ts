@@ -29,6 +29,8 @@ export interface Form {
   window: string;
   /** How a window is made one value. */
   fold: string;
+  /** What a window without samples is: "" for a gap. */
+  fill: "" | "zero" | "nan" | "null";
   rate: "" | "rate" | "counter";
   filters: Filter[];
 }
@@ -40,13 +42,13 @@ export const AGGREGATORS = ["avg", "sum", "min", "max", "count", "dev", "p50", "
 export const FOLDS = ["avg", "sum", "min", "max", "count", "last", "first", "p50", "p95", "p99"];
 
 export const emptyForm = (metric = ""): Form => ({
-  metric, aggregator: "avg", window: "$step", fold: "avg", rate: "", filters: [],
+  metric, aggregator: "avg", window: "$step", fold: "avg", fill: "", rate: "", filters: [],
 });
 
 /** OpenTSDB's text of a form, as it stands behind `m=`. */
 export function textOf(form: Form): string {
   const parts = [form.aggregator];
-  if (form.window) parts.push(`${form.window}-${form.fold}`);
+  if (form.window) parts.push(`${form.window}-${form.fold}${form.fill ? `-${form.fill}` : ""}`);
   if (form.rate) parts.push(form.rate === "counter" ? "rate{dropcounter}" : "rate");
   parts.push(form.metric + bracesOf(form.filters));
   return parts.join(":");
@@ -74,8 +76,11 @@ export function formOf(text: string): Form | null {
   if (!aggregator || !/^[a-z0-9]+$/i.test(aggregator)) return null;
   const form: Form = { ...emptyForm(metric), aggregator, window: "", filters: [] };
   for (const part of parts) {
-    const window = /^(\$step|\d+(?:ms|s|m|h|d|w|n|y))-([a-z0-9]+)$/.exec(part);
-    if (window && !form.window) [form.window, form.fold] = [window[1] ?? "", window[2] ?? ""];
+    const window = /^(\$step|\d+(?:ms|s|m|h|d|w|n|y))-([a-z0-9]+)(?:-(none|zero|nan|null))?$/.exec(part);
+    if (window && !form.window) {
+      [form.window, form.fold] = [window[1] ?? "", window[2] ?? ""];
+      form.fill = window[3] === "none" ? "" : (window[3] ?? "") as Form["fill"];
+    }
     else if (part === "rate") form.rate = "rate";
     else if (part === "rate{dropcounter}") form.rate = "counter";
     else return null;
@@ -148,10 +153,24 @@ export function about(metric: string, isCounter = false, filters: Filter[] = [],
   return { language: "influxql", text, isForm: false, isHidden: false };
 }
 
+/** How a label is compared: with values and patterns of them, with what it must not be, or with a regular expression. */
+export type Compared = "=" | "≠" | "~";
+
+/** How a pattern of OpenTSDB compares, and with what. */
+export function comparedOf(pattern: string): { by: Compared; text: string } {
+  const called = /^(not_literal_or|regexp)\((.*)\)$/s.exec(pattern);
+  return called ? { by: called[1] === "regexp" ? "~" : "≠", text: called[2]! } : { by: "=", text: pattern };
+}
+
+export const patternOf = (by: Compared, text: string): string => (by === "=" || !text || text === "*" ? text || "*" : `${by === "~" ? "regexp" : "not_literal_or"}(${text})`);
+
 /** What InfluxQL says of labels that a form wants; those of which all will do are not said. */
 function influxTests(filters: Filter[]): string {
   const wanted = filters.filter(({ pattern }) => pattern !== "*");
   return wanted.map(({ label, pattern }) => {
+    const { by, text } = comparedOf(pattern);
+    if (by === "~") return ` AND ${quoted(label)} =~ /${text.replace(/\//g, "\\/")}/`;
+    if (by === "≠") return ` AND ${quoted(label)} !~ /^(${text.replace(/[.+?^$()[\]\\/]/g, "\\$&")})$/`;
     if (!/[*|]/.test(pattern)) return ` AND ${quoted(label)} = '${pattern.replace(/\\/g, "\\\\").replace(/'/g, "\\'")}'`;
     const regex = pattern.replace(/[.+?^$()[\]\\/]/g, "\\$&").replace(/\*/g, ".*");
     return ` AND ${quoted(label)} =~ /^(${regex})$/`;
@@ -161,8 +180,8 @@ function influxTests(filters: Filter[]): string {
 /** InfluxQL's function for what a form shows of values. */
 const shownOf = (mean: string, rate: Form["rate"]) => (rate === "counter" ? `non_negative_derivative(${mean}, 1s)` : rate ? `derivative(${mean}, 1s)` : mean);
 
-export const selectText = (measurement: string, field = "*", filters: Filter[] = [], rate: Form["rate"] = "") =>
-  `SELECT ${shownOf(`mean(${field})`, rate)} FROM ${quoted(measurement)} WHERE time >= $start AND time < $end${influxTests(filters)} GROUP BY time($step), *`;
+export const selectText = (measurement: string, field = "*", filters: Filter[] = [], rate: Form["rate"] = "", fill: Form["fill"] = "") =>
+  `SELECT ${shownOf(`mean(${field})`, rate)} FROM ${quoted(measurement)} WHERE time >= $start AND time < $end${influxTests(filters)} GROUP BY time($step), *${fill === "zero" ? " fill(0)" : ""}`;
 
 /** A metric's texts as they are stored, in InfluxQL: only lines have some, and their fields stand behind the last point. */
 export function storedTexts(metric: string): Question {
@@ -173,7 +192,7 @@ export function storedTexts(metric: string): Question {
 
 /** A form's question in InfluxQL, about the measurement and the field that its metric is. */
 export const influxqlOf = (form: Form, { measurement, field }: Halves): string =>
-  selectText(measurement, field ? quoted(field) : "*", form.filters, form.rate);
+  selectText(measurement, field ? quoted(field) : "*", form.filters, form.rate, form.fill);
 
 /** A name as PromQL says it, in a selector. */
 export const selectorOf = (name: string): string => (/^[a-zA-Z_:][\w:]*$/.test(name) ? name : `{${quoted(name)}}`);
@@ -181,9 +200,13 @@ export const selectorOf = (name: string): string => (/^[a-zA-Z_:][\w:]*$/.test(n
 /** A selector of the series that have such labels. */
 export function filteredOf(name: string, filters: Filter[]): string {
   const tests = filters.filter(({ pattern }) => pattern !== "*").map(({ label, pattern }) => {
+    const name = /^[a-zA-Z_]\w*$/.test(label) ? label : quoted(label);
+    const { by, text } = comparedOf(pattern);
+    if (by === "~") return `${name}=~${quoted(`.*(${text}).*`)}`;
+    if (by === "≠") return `${name}!~${quoted(text.replace(/[.+?^$()[\]\\]/g, "\\$&"))}`;
     const isPlain = !/[*|]/.test(pattern);
     const regex = pattern.replace(/[.+?^$()[\]\\]/g, "\\$&").replace(/\*/g, ".*");
-    return `${/^[a-zA-Z_]\w*$/.test(label) ? label : quoted(label)}${isPlain ? "=" : "=~"}${quoted(isPlain ? pattern : regex)}`;
+    return `${name}${isPlain ? "=" : "=~"}${quoted(isPlain ? pattern : regex)}`;
   });
   const plain = selectorOf(name);
   return tests.length ? (plain.endsWith("}") ? `${plain.slice(0, -1)}, ${tests.join(", ")}}` : `${plain}{${tests.join(", ")}}`) : plain;

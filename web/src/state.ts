@@ -19,6 +19,8 @@ export interface Explored {
   database: string;
   isStacked: boolean;
   isLogarithmic: boolean;
+  /** Where the axis of values begins and ends; null for what fits. */
+  yRange: [number | null, number | null];
   /** How many lines are shown, the greatest by their means; 0 for all. */
   top: number;
   questions: Question[];
@@ -26,7 +28,7 @@ export interface Explored {
 
 export const unexplored = (): Explored => ({
   range: { start: "1h-ago", end: "now" }, zone: "local", step: "", refresh: 0, view: "graph", database: "",
-  isStacked: false, isLogarithmic: false, top: 0, questions: [],
+  isStacked: false, isLogarithmic: false, yRange: [null, null], top: 0, questions: [],
 });
 
 export type PageName = "home" | "explore" | "metrics" | "dashboards" | "monitoring" | "import" | "operations" | "reports" | "unknown";
@@ -71,6 +73,14 @@ export function zoneOf(params: URLSearchParams): Zone | null {
 /** Seconds, as a number or with a unit: 2, 2s, 5m. */
 const secondsOf = (text: string): number => Number(text) || (durationMs(text.trim()) ?? 0) / 1000;
 
+/** The ends of an axis, as OpenTSDB's links say them: `[0:100]`, `[0:]`. */
+export function yRangeOf(text: string): [number | null, number | null] {
+  const ends = /^\[([^:]*):([^:]*)\]$/.exec(text.trim());
+  const end = (said = "") => (said.trim() && Number.isFinite(Number(said)) ? Number(said) : null);
+  const [low, high] = [end(ends?.[1]), end(ends?.[2])];
+  return low !== null && high !== null && low >= high ? [null, null] : [low, high];
+}
+
 export function read(params: URLSearchParams): Explored {
   const explored = unexplored();
   const listed = (name: string) => new Set((params.get(name) ?? "").split(",").filter(Boolean).map(Number));
@@ -92,6 +102,7 @@ export function read(params: URLSearchParams): Explored {
   explored.database = params.get("db") ?? "";
   explored.isStacked = params.has("stacked");
   explored.isLogarithmic = params.has("log") || params.has("ylog");
+  explored.yRange = yRangeOf(params.get("yrange") ?? "");
   return explored;
 }
 
@@ -107,6 +118,7 @@ export function write(explored: Explored): string {
   if (explored.database) params.set("db", explored.database);
   if (explored.isStacked) params.set("stacked", "1");
   if (explored.isLogarithmic) params.set("log", "1");
+  if (explored.yRange.some((end) => end !== null)) params.set("yrange", `[${explored.yRange.map((end) => end ?? "").join(":")}]`);
   for (const question of explored.questions) {
     params.append(LETTERS[question.language], question.text);
   }

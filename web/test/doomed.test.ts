@@ -22,3 +22,10 @@ describe("what is to be deleted", () => {
     expect([seriesOf("cpu{host=a"), seriesOf("cpu}x"), seriesOf(""), seriesOf("cpu,host")]).toEqual([null, null, null, null]);
   });
 });
+
+describe("labels of a delete", () => {
+  it("are exact: what compares otherwise is refused, not taken as part of a name", () => {
+    for (const text of ["host!=a", "host==a", "host=~a.*", "host~=a", "host=a*"]) expect(labelsOf(text)).toBeNull();
+    expect(labelsOf("ho!st=a=b")).toEqual({ "ho!st": "a=b" });
+  });
+});

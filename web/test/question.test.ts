@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { curl, javascript, link, python } from "../src/code";
 import { halvesOf } from "../src/metric";
-import { about, alone, formOf, influxqlOf, insteadOf, isRate, isShare, raw, textOf, asksStored } from "../src/question";
+import { about, alone, asksStored, comparedOf, emptyForm, filteredOf, formOf, influxqlOf, insteadOf, isRate, isShare, patternOf, raw, selectText, textOf } from "../src/question";
 
 describe("forms", () => {
   it.each([
@@ -12,7 +12,7 @@ describe("forms", () => {
     expect(form).not.toBeNull();
     expect(textOf(form!)).toBe(text);
   });
-  it.each(["sum:rate{counter,100,5}:m", "sum:1m-avg-zero:m", "sum:explicit_tags:m", "sum:percentiles[99]:m", "m", "sum:m{host}", ""])(
+  it.each(["sum:rate{counter,100,5}:m", "sum:1mc-avg:m", "sum:explicit_tags:m", "sum:percentiles[99]:m", "m", "sum:m{host}", ""])(
     "leave %s to its text", (text) => expect(formOf(text)).toBeNull());
   it("tell labels that split from those that only filter", () => {
     expect(formOf("sum:m{a=*}{b=x}")?.filters).toEqual([
@@ -109,12 +109,12 @@ describe("shares of PromQL", () => {
 
 describe("samples as they are stored", () => {
   it.each([
-    ["opentsdb", "avg:$step-avg:m", true], ["opentsdb", "sum:1m-avg-zero:m", false], ["promql", "up{a=\"b\"}", true], ["promql", "up[5m]", true], ["promql", "rate(up[5m])", false],
+    ["opentsdb", "avg:$step-avg:m", true], ["opentsdb", "sum:1mc-avg:m", false], ["promql", "up{a=\"b\"}", true], ["promql", "up[5m]", true], ["promql", "rate(up[5m])", false],
     ["promql", "up / 2", false], ["influxql", "SELECT a, \"b(c)\" FROM m WHERE x = 1", true], ["influxql", "SELECT mean(a) FROM m", false], ["influxql", "SELECT a / 2 FROM m", false],
     ["influxql", "SELECT * FROM m", true], ["influxql", "SELECT a FROM (SELECT mean(a) FROM m)", false],
   ] as const)("are what %s asks by %s: %s", (language, text, expected) => expect(asksStored({ language, text, isForm: false, isHidden: false })).toBe(expected));
 
-  it.each([["avg:$step-avg:rate:m{h=*}{d=x}", "none:m{h=*}{d=x}"], ["none:m", "none:m"], ["sum:1m-avg-zero:m", "sum:1m-avg-zero:m"]])("%s", (text, wanted) =>
+  it.each([["avg:$step-avg:rate:m{h=*}{d=x}", "none:m{h=*}{d=x}"], ["none:m", "none:m"], ["sum:1mc-avg:m", "sum:1mc-avg:m"]])("%s", (text, wanted) =>
     expect(raw({ language: "opentsdb", text, isForm: true, isHidden: false }).text).toBe(wanted));
 });
 
@@ -125,5 +125,20 @@ describe("One question alone", () => {
     expect(shown(of(false, false, true), 1)).toEqual([true, false, true]);
     expect(shown(of(true, false, true), 1)).toEqual([false, false, false]);
     expect(shown(of(true, false, true), 0)).toEqual([false, true, true]);
+  });
+});
+
+describe("labels of a form", () => {
+  it("are compared with values, with what they are not, and with regular expressions", () => {
+    expect([comparedOf("a|b"), comparedOf("not_literal_or(a|b)"), comparedOf("regexp(web(1|2))")]).toEqual([{ by: "=", text: "a|b" }, { by: "≠", text: "a|b" }, { by: "~", text: "web(1|2)" }]);
+    expect([patternOf("≠", "a"), patternOf("~", "a.*"), patternOf("=", "a"), patternOf("~", "")]).toEqual(["not_literal_or(a)", "regexp(a.*)", "a", "*"]);
+    const filters = [{ label: "h", pattern: "not_literal_or(a|b.c)", splits: true }, { label: "d", pattern: "regexp(^x)", splits: false }];
+    expect(filteredOf("m", filters)).toBe('m{h!~"a|b\\\\.c", d=~".*(^x).*"}');
+    expect(selectText("m", "v", filters)).toContain(" AND \"h\" !~ /^(a|b\\.c)$/ AND \"d\" =~ /^x/");
+  });
+  it("and what fills gaps are read from a text and written back", () => {
+    for (const text of ["sum:1m-avg-zero:rate:m{h=not_literal_or(a)}", "avg:$step-max-nan:m"]) expect(textOf(formOf(text)!)).toBe(text);
+    expect(formOf("sum:1m-avg-none:m")!.fill).toBe("");
+    expect(influxqlOf({ ...emptyForm("m"), fill: "zero" }, { measurement: "m", field: "" })).toMatch(/ fill\(0\)$/);
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type Explored, dashboardAddress, place, read, unexplored, write, zoneOf } from "../src/state";
+import { type Explored, dashboardAddress, place, read, unexplored, write, yRangeOf, zoneOf } from "../src/state";
 
 describe("addresses", () => {
   it("lead to pages", () => {
@@ -57,5 +57,13 @@ describe("addresses", () => {
   it("say nothing where nothing is said", () => {
     expect(read(new URLSearchParams())).toEqual(unexplored());
     expect(read(new URLSearchParams("refresh=-3&view=x")).refresh).toBe(0);
+  });
+});
+
+describe("the ends of an axis", () => {
+  it("stand in the address as OpenTSDB's links have them", () => {
+    expect(["[0:100]", "[-1.5:]", "[:7]", "[7:1]", "[a:b]", ""].map(yRangeOf)).toEqual([[0, 100], [-1.5, null], [null, 7], [null, null], [null, null], [null, null]]);
+    const address = write({ ...unexplored(), yRange: [0, null] });
+    expect(read(place(address).params).yRange).toEqual([0, null]);
   });
 });

@@ -254,7 +254,7 @@ function Result({ found, explored, set, onRun }: ResultProps) {
         <>
           <Chart
             lines={lines} span={found.span} unit={unit} zone={explored.zone} height={360} isStacked={explored.isStacked}
-            isLogarithmic={explored.isLogarithmic} focus={focus} notes={notes} label={`Graph of ${all.length} series`}
+            isLogarithmic={explored.isLogarithmic} yRange={explored.yRange} focus={focus} notes={notes} label={`Graph of ${all.length} series`}
             onRange={({ start, end }) => set({ range: { start: String(start), end: String(end) } })}
             onCursor={(values, time) => setCursor(values && time !== null ? { values, time } : null)}
           />

@@ -63,8 +63,10 @@ async function lookAt(given: File | Typed): Promise<Chosen> {
   if (file.size > LOOKED_AT_BYTES) lines.pop();
   const found = typed ? "csv" : formatOf(lines, file.name);
   if (!found) throw new Error("This is neither CSV with a header, nor Parquet, lines of JSON, Influx lines, OpenTSDB lines or Prometheus text. foliot import on the command line knows dumps of OpenTSDB, TickTock and InfluxDB.");
+  const sheet = found === "csv" ? readAs(lines, typed) : null;
+  if (typed && !sheet) throw new Error("The rows of this file have one column at most, and a time and a value are needed.");
   const measurement = file.name.replace(/\.[^.]*$/, "").replace(/[^\w.-]+/g, "_") || "imported";
-  const plan: Plan = { format: found, precision: influxPrecision(lines), sheet: found === "csv" ? readAs(lines, typed) : null, measurement, database: database() };
+  const plan: Plan = { format: found, precision: influxPrecision(lines), sheet, measurement, database: database() };
   return { file, lines, plan, typed };
 }
 

@@ -31,6 +31,8 @@ interface Props {
   isLogarithmic?: boolean;
   /** Whether the axis begins at zero wherever the values are. */
   fromZero?: boolean;
+  /** Where the axis of values begins and ends, as far as that is chosen. */
+  yRange?: [number | null, number | null];
   /** Nothing where the range cannot be changed. */
   onRange?: (span: Span) => void;
   /** The sample under the crosshair, as a position; null when there is none. */
@@ -169,7 +171,7 @@ function options(props: Props, width: number, handlers: { current: Props }, unde
   // Where there are more points than pixels, thin lines show more, and are drawn much faster.
   const lineWidth = isDense ? 1 : 1.6;
   const right = rightUnit(props);
-  const scale: uPlot.Scale = props.isLogarithmic ? { distr: 3 } : { range: (_, low, high) => yRange(low, high, Boolean(props.fromZero || props.isStacked)) };
+  const scale: uPlot.Scale = props.isLogarithmic ? { distr: 3 } : { range: (_, low, high) => chosen(yRange(low, high, Boolean(props.fromZero || props.isStacked)), handlers.current.yRange) };
   return {
     width, height: props.height, ms: 1, pxAlign: 0, padding: [10, right ? 6 : 22, 0, 0],
     tzDate: zoned(props.zone),
@@ -265,6 +267,12 @@ function nearest(data: uPlot.AlignedData, line: number, at: number): number | nu
 }
 
 /** From zero where the values are near enough to it, with some air above. */
+/** The ends of an axis that somebody chose, and the others as they fit. */
+function chosen([low, high]: [number, number], [from, to]: [number | null, number | null] = [null, null]): [number, number] {
+  const [bottom, top] = [from ?? Math.min(low, to ?? low), to ?? Math.max(high, from ?? high)];
+  return bottom < top ? [bottom, top] : [bottom, bottom + Math.max(1, Math.abs(bottom))];
+}
+
 function yRange(low: number | null, high: number | null, fromZero: boolean): [number, number] {
   if (low === null || high === null) return [0, 1];
   if (low === high) return low === 0 ? [0, 1] : [Math.min(0, low * 1.2), Math.max(0, high * 1.2)];

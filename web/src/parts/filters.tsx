@@ -1,7 +1,7 @@
 // Labels that series must have, each with a value of its own, and which of them tell lines apart.
 
 import { useState } from "preact/hooks";
-import { type Filter, bracesOf } from "../question";
+import { type Compared, type Filter, bracesOf, comparedOf, patternOf } from "../question";
 import { Suggest, named } from "./suggest";
 
 interface Props {
@@ -21,24 +21,39 @@ export function Filters({ filters, of, onChange }: Props) {
   const [adding, setAdding] = useState(false);
   // The label that was just added, whose value is typed next.
   const [added, setAdded] = useState("");
+  // How a label is compared whose value comes next.
+  const [chosen, setChosen] = useState<Record<string, Compared>>({});
+  const compared = ({ label, pattern }: Filter) => (pattern === "*" ? { by: chosen[label] ?? "=", text: pattern } : comparedOf(pattern));
+  const compare = (at: number, by: Compared) => {
+    const { label } = filters[at]!;
+    const { text } = compared(filters[at]!);
+    setChosen({ ...chosen, [label]: by });
+    if (text !== "*") set(at, { pattern: patternOf(by, text) });
+  };
   const set = (at: number, part: Partial<Filter> | null) =>
     onChange(filters.flatMap((filter, index) => (index !== at ? [filter] : part ? [{ ...filter, ...part }] : [])));
   return (
     <>
-      {filters.map((filter, at) => (
+      {filters.map((filter, at) => { const { by, text } = compared(filter); return (
         <span class="filter" key={filter.label}>
           <b>{filter.label}</b>
+          <select
+            aria-label={`How ${filter.label} is compared`} title="=: a value, several as a|b, or a pattern as web*. ≠: none of these values. ~: a regular expression." value={by}
+            onChange={(event) => compare(at, event.currentTarget.value as Compared)}
+          >
+            <option>=</option><option>≠</option><option>~</option>
+          </select>
           <Suggest
-            label={`Value of ${filter.label}`} value={filter.pattern} placeholder="*" isFirst={filter.label === added}
-            suggest={named("values", { ...of, label: filter.label, ...within(filters, filter) })} onChange={(pattern) => set(at, { pattern: pattern || "*" })}
+            label={`Value of ${filter.label}`} value={text} placeholder="*" isFirst={filter.label === added}
+            suggest={named("values", { ...of, label: filter.label, ...within(filters, filter) })} onChange={(value) => set(at, { pattern: /^(not_)?(literal_or|iliteral_or|wildcard|iwildcard|regexp)\(/.test(value) ? value : patternOf(by, value) })}
           />
-          {/[*]/.test(filter.pattern) && filter.pattern.includes("|") && <span class="note">* is a letter beside |</span>}
+          {by === "=" && /[*]/.test(filter.pattern) && filter.pattern.includes("|") && <span class="note">* is a letter beside |</span>}
           <label title="A line for each value">
             <input type="checkbox" checked={filter.splits} onChange={(event) => set(at, { splits: event.currentTarget.checked })} />split
           </label>
           <button type="button" class="plain" aria-label={`Remove ${filter.label}`} onClick={() => set(at, null)}>×</button>
         </span>
-      ))}
+      ); })}
       {adding
         ? <Suggest
             className="label" label="Label" placeholder="Label" value="" isFirst suggest={named("labels", { ...of, ...within(filters) })}

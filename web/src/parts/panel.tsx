@@ -63,7 +63,7 @@ export function PanelCard({ panel, over }: Props) {
         <>
           <Chart
             lines={found.lines} span={asked.answer.span} unit={found.unit} zone={zone} height={200} isStacked={explored.isStacked}
-            isLogarithmic={explored.isLogarithmic} label={panel.title} onRange={zoom}
+            isLogarithmic={explored.isLogarithmic} yRange={explored.yRange} label={panel.title} onRange={zoom}
           />
           <ul class="key">
             {shortNames(found).map((name, index) => {

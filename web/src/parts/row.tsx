@@ -1,15 +1,22 @@
 // One question of Explore: as a form, or as text in its language.
 
 import { useRef } from "preact/hooks";
+import { check } from "../api";
 import { letterOf } from "../asking";
 import { halvesOf, promqlName, storedFields } from "../metric";
 import {
-  AGGREGATORS, FOLDS, type Form, type Language, type Question, TO_FILL_IN, emptyForm, formOf, influxqlOf, promqlOf, textOf,
+  AGGREGATORS, FOLDS, type Form, type Language, type Question, TO_FILL_IN, bodyOf, emptyForm, formOf, influxqlOf, promqlOf, textOf,
 } from "../question";
 import { isCounterName } from "../series";
 import { Filters } from "./filters";
 import { Suggest, named } from "./suggest";
 import { Text } from "./text";
+
+/** Letters of an expression that may want lines. */
+const FORMATTED_FROM = 40;
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
 
 interface Props {
   question: Question;
@@ -48,6 +55,11 @@ export function Row({ question, database, index, canRemove, onChange, onRemove, 
     else if (text === question.text) onRun();
     if (text !== question.text) change({ ...question, text });
   };
+  // What is wrong with a text is said where it is typed.
+  const format = async () => {
+    const { formatted } = await check(database, bodyOf(question, { start: 0, end: HOUR_MS }, MINUTE_MS), new AbortController().signal).catch(() => ({ formatted: undefined }));
+    if (formatted && formatted !== question.text) change({ ...question, text: formatted });
+  };
   const translated = async (language: Language, origin: Form | null): Promise<string> => {
     if (language === "opentsdb") return textOf(emptyForm());
     if (!origin?.metric) return language === "influxql" ? `SELECT mean(*) FROM "${TO_FILL_IN}" WHERE time >= $start AND time < $end GROUP BY time($step)` : "";
@@ -81,6 +93,7 @@ export function Row({ question, database, index, canRemove, onChange, onRemove, 
         ? <FormFields form={form} database={database} onChange={(next) => change({ ...question, text: textOf(next) })} />
         // Another language begins with another text.
         : <Text key={question.language} question={question} database={database} onRun={run} />}
+      {question.language === "promql" && !question.text.includes("$") && question.text.length > FORMATTED_FROM && <button type="button" class="plain" title="In lines, as Prometheus writes it" onClick={format}>Format</button>}
       {canRemove && <button type="button" class="plain remove" aria-label={`Remove query ${index + 1}`} onClick={onRemove}>×</button>}
     </section>
   );
@@ -110,6 +123,13 @@ function FormFields({ form, database, onChange }: { form: Form; database: string
         <label>by
           <select value={form.fold} onChange={(event) => set({ fold: event.currentTarget.value })}>
             {[...new Set([...FOLDS, form.fold])].map((name) => <option key={name}>{name}</option>)}
+          </select>
+        </label>
+      )}
+      {form.window && (
+        <label>gaps
+          <select value={form.fill} onChange={(event) => set({ fill: event.currentTarget.value as Form["fill"] })}>
+            <option value="">stay</option><option value="zero">are 0</option><option value="nan">are NaN</option><option value="null">are null</option>
           </select>
         </label>
       )}

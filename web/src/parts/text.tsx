@@ -80,13 +80,18 @@ function Edited(props: EditedProps) {
   // would lose the letters that came meanwhile.
   const latest = useRef(props);
   const now = useRef(props.begun);
+  // What was asked from here is what stands here, or stood before more was typed.
+  const sent = useRef<string | null>(null);
   latest.current = props;
   useEffect(() => {
     if (!host.current) return undefined;
     const made = props.edit(host.current, {
       language: props.language, text: props.begun, label: props.label, hint: HINTS[props.language], database: () => latest.current.database,
       onText: (text) => { now.current = text; },
-      onRun: (selected) => latest.current.onRun(now.current, selected),
+      onRun: (selected) => {
+        sent.current = now.current;
+        latest.current.onRun(now.current, selected);
+      },
       onLeave: () => latest.current.onLeave(now.current),
     });
     editor.current = made;
@@ -94,11 +99,12 @@ function Edited(props: EditedProps) {
   }, []);
   const isFirst = useRef(true);
   useEffect(() => {
-    if (!isFirst.current) {
+    if (!isFirst.current && props.asked !== sent.current) {
       now.current = props.asked;
       editor.current?.set(props.asked);
     }
     isFirst.current = false;
+    sent.current = null;
   }, [props.asked]);
   return <div class="editor" ref={host} />;
 }

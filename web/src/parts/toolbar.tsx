@@ -122,6 +122,19 @@ export function ViewBar({ explored, set, hasBuckets }: Pick<Props, "explored" | 
       </select>
       <label class="check"><input type="checkbox" checked={explored.isStacked} onChange={(event) => set({ isStacked: event.currentTarget.checked })} />stacked</label>
       <label class="check"><input type="checkbox" checked={explored.isLogarithmic} onChange={(event) => set({ isLogarithmic: event.currentTarget.checked })} />log</label>
+      {!explored.isLogarithmic && <YEnds ends={explored.yRange} onChange={(yRange) => set({ yRange })} />}
     </div>
+  );
+}
+
+/** Where the axis of values begins and ends; what is no number is what fits. */
+function YEnds({ ends, onChange }: { ends: Explored["yRange"]; onChange: (ends: Explored["yRange"]) => void }) {
+  const [low, high] = ends;
+  const end = (text: string) => (text.trim() && Number.isFinite(Number(text)) ? Number(text) : null);
+  return (
+    <span class="between">
+      <input type="text" class="y-end" size={4} placeholder="y from" aria-label="Values from" value={low ?? ""} onChange={(event) => onChange([end(event.currentTarget.value), high])} />
+      <input type="text" class="y-end" size={4} placeholder="y to" aria-label="Values to" value={high ?? ""} onChange={(event) => onChange([low, end(event.currentTarget.value)])} />
+    </span>
   );
 }

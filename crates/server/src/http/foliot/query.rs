@@ -22,6 +22,7 @@ use foliot_exec::Ran;
 use foliot_model::{NANOS_PER_MILLI, NamespaceId};
 use foliot_proto_influx::influxql::{Parameter, Parameters, Select, Statement, parse};
 use foliot_proto_opentsdb::{HttpRequest, Request, text_of};
+use foliot_proto_prometheus::Expression;
 use hyper::StatusCode;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -66,7 +67,8 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
         })
     });
     if asked.checks {
-        return checked(question, asked.unit);
+        let formatted = reading.read(|| Ok::<_, Reply>(asked.formatted()))?;
+        return checked(question, formatted, asked.unit);
     }
     let question = question?;
     // Addresses are what operators see.
@@ -132,8 +134,13 @@ struct Form {
     names_makers: bool,
 }
 
-/// The answer about a question that was only read: nothing, and what is wrong with its text.
-fn checked(question: Result<Question, Reply>, unit: Unit) -> Result<Reply, Reply> {
+/// The answer about a question that was only read: nothing, and what is wrong with its text, or how
+/// it is written in lines.
+fn checked(
+    question: Result<Question, Reply>,
+    formatted: Option<String>,
+    unit: Unit,
+) -> Result<Reply, Reply> {
     let wrong: Value = match question {
         Ok(_) => Value::Null,
         Err(Reply { status: StatusCode::BAD_REQUEST, content: Content::Full(body), .. }) => {
@@ -149,6 +156,9 @@ fn checked(question: Result<Question, Reply>, unit: Unit) -> Result<Reply, Reply
     let mut answer: Map<String, Value> = serde_json::from_slice(&out).unwrap_or_default();
     if !wrong.is_null() {
         answer.insert("wrong".to_owned(), wrong);
+    }
+    if let Some(formatted) = formatted {
+        answer.insert("formatted".to_owned(), formatted.into());
     }
     Ok(Reply::json(StatusCode::OK, Value::Object(answer).to_string()))
 }
@@ -248,6 +258,13 @@ const MEMBERS: [&str; 11] = [
 ];
 
 impl Asked {
+    /// An expression of `PromQL` in lines. One with a step or a range of the page in it stays.
+    fn formatted(&self) -> Option<String> {
+        let text = self.text.as_deref().filter(|text| !text.contains('$'))?;
+        let is_promql = matches!(self.language, Language::PromQl);
+        is_promql.then(|| Expression::parse(text).ok()).flatten().map(|read| read.format())
+    }
+
     fn parse(body: &[u8]) -> Result<Self, Reply> {
         let body: Value = serde_json::from_slice(body)
             .map_err(|error| bad(&format!("the body is no JSON: {error}")))?;
