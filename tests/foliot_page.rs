@@ -107,7 +107,12 @@ fn a_metric_is_limited_to_some_series_and_that_is_told() {
     delete(&server, "limits?metric=soil.ph", 404);
     write(&server, "soil,bed=c ph=8 3");
     let post = |body: Value, status| post(&server, "limits", &body, status);
-    post(json!({"metric": "none.such", "series_max": 1}), 404);
+    let ahead = post(json!({"metric": "none.such", "series_max": 1}), 200);
+    assert_eq!(ahead["series"], 0, "a metric may be limited before it is there");
+    write(&server, "none,h=a such=1 1");
+    assert_eq!(server.post("/write?db=default", "none,h=b such=1 1").status, 400);
+    assert_eq!(server.post("/write?db=default", "none.such,h=b value=1 1").status, 204);
+    assert_eq!(server.post("/write?db=default", "none.such,h=c value=1 1").status, 400);
     for bad in [
         json!({}),
         json!({"metric": "soil.ph"}),

@@ -20,6 +20,9 @@ export function csvCell(value: unknown): string {
 
 const line = (cells: (Value | undefined)[]) => `${cells.map(cell).join(",")}\n`;
 
+/** A label's value; `toString` and the like are names as others are. */
+const valueOf = ({ labels }: Series, label: string) => (Object.hasOwn(labels, label) ? labels[label]! : null);
+
 const isExact = (all: Series[]) => all.some((series) => series.nanos);
 
 const OWN = new Set(["time", "time_ms", "time_ns", "name", "measurement", "field", "value"]);
@@ -34,7 +37,7 @@ export async function csv(all: Series[]): Promise<string[]> {
   const labels = labelsOf(all);
   const header = line([isExact(all) ? "time_ns" : "time_ms", "name", "field", ...labels.map(([, name]) => name), "value"]);
   const pieces = await mapped(all, (series) => {
-    const head = [series.name, series.field, ...labels.map(([label]) => series.labels[label] ?? "")].map(cell).join(",");
+    const head = [series.name, series.field, ...labels.map(([label]) => valueOf(series, label))].map(cell).join(",");
     return series.times.map((time, index) => `${isExact(all) ? series.nanos?.[index] ?? "" : time},${head},${cell(series.values[index])}\n`).join("");
   });
   return [header, ...pieces];
@@ -51,7 +54,7 @@ export const json = async (all: Series[]): Promise<string[]> =>
 export async function jsonLines(all: Series[]): Promise<string[]> {
   const labels = labelsOf(all);
   return mapped(all, (series) => {
-    const own = labels.flatMap(([label, name]) => (label in series.labels ? [[name, series.labels[label]]] : []));
+    const own = labels.flatMap(([label, name]) => (Object.hasOwn(series.labels, label) ? [[name, series.labels[label]]] : []));
     const head = JSON.stringify(Object.fromEntries([["name", series.name], ["field", series.field], ...own])).slice(1, -1);
     return series.times.map((time, index) => `{${isExact(all) ? `"time_ns":${JSON.stringify(series.nanos?.[index] ?? null)}` : `"time_ms":${time}`},${head},"value":${JSON.stringify(series.values[index] ?? null)}}\n`).join("");
   });
@@ -92,7 +95,7 @@ export function columnsOf(all: Series[]): FileColumn[] {
     { name: "time", kind: "time", values: times },
     text("measurement", repeated(({ name }) => name)),
     text("field", repeated(({ field }) => field)),
-    ...labelsOf(all).map(([label, name]) => text(name, repeated(({ labels }) => labels[label] ?? null))),
+    ...labelsOf(all).map(([label, name]) => text(name, repeated((series) => valueOf(series, label)))),
     columnOf("value", all.flatMap(({ values }) => values), all.every(({ kind }) => kind === "integer" || kind === "unsigned")),
   ];
 }

@@ -70,7 +70,7 @@ export async function unjsoned(file: File): Promise<Typed> {
   const pieces = [new Blob([`${names.map(csvCell).join(",")}\n`])];
   await eachPiece(file, (rows) => {
     // An empty line stays one, so that lines keep their numbers but for the header.
-    pieces.push(new Blob([rows.map((row) => `${row ? names.map((name) => csvCell(row[name])).join(",") : ""}\n`).join("")]));
+    pieces.push(new Blob([rows.map((row) => `${row ? names.map((name) => csvCell(Object.hasOwn(row, name) ? row[name] : null)).join(",") : ""}\n`).join("")]));
   });
   return { file: new File(pieces, file.name.replace(/\.(jsonl|ndjson|json)$/i, "")), kinds: names.map((name): Kind => (kinds.get(name)!.has("string") ? "text" : "value")), time: -1, left };
 }

@@ -30,7 +30,7 @@ describe("steps", () => {
 describe("a saved explanation", () => {
   const saved = { language: "promql", text: "up", figures: { took_ms: 1 }, tree: { type: "vectorSelector", name: "up" } };
   it("is opened as it was", () => expect(savedOf(JSON.stringify(saved))).toEqual(saved));
-  it.each(["", "[]", "null", "{}", JSON.stringify({ ...saved, figures: null }), JSON.stringify({ ...saved, tree: [1] }), JSON.stringify({ foliot_dashboard: 1, name: "a", panels: [] })])(
+  it.each(["", "[]", "null", "{}", JSON.stringify({ ...saved, figures: null }), JSON.stringify({ ...saved, tree: [1] }), JSON.stringify({ ...saved, figures: { took_ms: 1, samples: {} } }), JSON.stringify({ ...saved, tree: { type: "step", steps: [null] } }), JSON.stringify({ ...saved, tree: { type: "step", steps: Array(5000).fill({ type: "x" }) } }), JSON.stringify({ foliot_dashboard: 1, name: "a", panels: [] })])(
     "is told from %s", (content) => expect(() => savedOf(content)).toThrow("choose one that Explain saved"),
   );
 });

@@ -27,6 +27,10 @@ describe("lines of JSON", () => {
     expect((await made.text()).split("\n")).toEqual(["time,bed,ph,ok,n", '1767225600000,"north, 1",6.5,true,', "", `1767225660000,a b,,,${great}`, "", ""]);
     expect([made.name, kinds, left]).toEqual(["a", ["value", "text", "value", "value", "value"], ["list"]]);
   });
+  it("may have members that are called as what every object has", async () => {
+    const typed = await unjsoned(file('{"time":1767225600000,"v":1}\n{"time":1767225600000,"constructor":"x","toString":"y","v":2}\n'));
+    expect((await typed.file.text()).split("\n").slice(1, 3)).toEqual(["1767225600000,1,,", "1767225600000,2,x,y"]);
+  });
   it("that were saved here are what they were", async () => {
     const series = { name: "so il", field: "ph", labels: { bed: "a b" }, varying: [], kind: "float", times: [1767225600000], nanos: ["1767225600000000001"], values: [6.5] };
     expect(await brought((await jsonLines([series])).join(""))).toEqual(["so\\ il,bed=a\\ b ph=6.5 1767225600000000001"]);

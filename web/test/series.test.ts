@@ -1,9 +1,18 @@
 import { describe, expect, it } from "vitest";
-import { csv, json, tablesCsv } from "../src/download";
+import { columnsOf, csv, json, jsonLines, tablesCsv } from "../src/download";
 import { type Series, figures, greatest, isCounter, newest, numbers, plain, sharedLabels, stacked, title, withHoles } from "../src/series";
 
 const series = (part: Partial<Series>): Series =>
   ({ name: "m", field: "", labels: {}, varying: [], kind: "float", times: [], values: [], ...part });
+
+describe("an answer as a file", () => {
+  it("has labels that are called as what every object has", async () => {
+    const all = [series({ labels: JSON.parse('{"constructor":"Ferrari","__proto__":"p"}'), times: [1], values: [1] }), series({ labels: { host: "b" }, times: [2], values: [2] })];
+    expect((await csv(all)).join("")).toBe("time_ms,name,field,__proto__,constructor,host,value\n1,m,,p,Ferrari,,1\n2,m,,,,b,2\n");
+    expect(columnsOf(all).map(({ name, values }) => [name, ...values])).toContainEqual(["constructor", "Ferrari", null]);
+    expect((await jsonLines(all)).join("")).toBe('{"time_ms":1,"name":"m","field":"","__proto__":"p","constructor":"Ferrari","value":1}\n{"time_ms":2,"name":"m","field":"","host":"b","value":2}\n');
+  });
+});
 
 describe("titles", () => {
   it("leave out what all series share", () => {

@@ -23,7 +23,7 @@ use crate::scan::Scan;
 use crate::snapshot::Snapshot;
 use crate::spelled::{SYNTAX, put_key};
 use crate::store::{Engine, Store};
-use crate::write::FIELD_RETENTION;
+use crate::write::{FIELD_RETENTION, Origin};
 use foliot_index::{Identity, SidSet};
 use foliot_model::{Batch, BatchBuffers, Cell, Kind, Samples, Selector, Span, TimeRange, Value};
 use std::time::Duration;
@@ -267,9 +267,10 @@ impl<'a> Out<'a> {
     fn write(&mut self) -> Result<(), Error> {
         let mut rejects = Vec::new();
         loop {
+            let (ingest, origin, new) = (&self.store.ingest, Origin::Renamed, &mut Vec::new());
             let written = match self.is_held {
-                true => self.store.ingest.write_held(&self.batch, &mut rejects, &mut Vec::new()),
-                false => self.store.ingest.write(&self.batch, &mut rejects, &mut Vec::new()),
+                true => ingest.write_held(origin, &self.batch, &mut rejects, new),
+                false => ingest.write_as(origin, &self.batch, &mut rejects, new),
             };
             match written {
                 // Ends when the flush that is due has made room, or has failed for good.

@@ -1,62 +1,43 @@
-//! Series limits: how many series some fields of measurements may have before new ones are refused.
+//! Series limits: how many series a metric may have before new ones are refused.
 //!
-//! A limit has a name, by which a door knows what is limited. It is a fact of the catalog. It holds
-//! for series that are new to the registry from the moment that it is set; those that are there
-//! stay and take samples, whatever their number.
+//! A limit is a fact of the catalog. It holds for series that are new to the registry from the
+//! moment that it is set; those that are there stay and take samples, whatever their number. A
+//! rename makes no series that was not there before, and is not limited.
 
 use crate::catalog::Catalog;
 use crate::config::Commit;
 use crate::error::Error;
 use crate::ingest::Ingest;
 use crate::store::Engine;
-use foliot_codec::varint::{get_u64, put_u64};
-use foliot_model::NamespaceId;
+use foliot_model::{DEFAULT_FIELD, NamespaceId};
 use std::collections::HashMap;
 
-/// Facts: the most series (u64), then measurement and field of each column, as a length varint and
-/// so many bytes; by the number of the namespace and the name, `3/cpu.usage`.
+/// Facts: the most series (u64), by the number of the namespace and the metric, `3/cpu.usage`.
 const KIND: &str = "series limit";
 
-/// How many series there may be of each of some fields of measurements.
+/// How many series a metric may have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SeriesLimit {
-    /// What the door calls them.
-    pub name: String,
-    /// Measurements and fields.
-    pub columns: Vec<(String, String)>,
-    /// The most series of each of them.
+    /// Measurement and field with a point between, or the measurement alone, whose default field
+    /// needs no name.
+    pub metric: String,
+    /// The most series of each field that the name means.
     pub series_max: u64,
 }
 
-impl SeriesLimit {
-    fn encode(&self) -> Vec<u8> {
-        let mut bytes = self.series_max.to_le_bytes().to_vec();
-        for text in self.columns.iter().flat_map(|(measurement, field)| [measurement, field]) {
-            put_u64(&mut bytes, text.len() as u64);
-            bytes.extend_from_slice(text.as_bytes());
-        }
-        bytes
-    }
+/// The limits of one namespace, by metric.
+#[derive(Debug, Default)]
+pub(crate) struct Limited(HashMap<Vec<u8>, u64>);
 
-    fn decode(name: &str, bytes: &[u8]) -> Option<Self> {
-        let (series_max, mut rest) = bytes.split_first_chunk()?;
-        let text = |rest: &mut &[u8]| {
-            let len = usize::try_from(get_u64(rest).ok()?).ok()?;
-            let (text, after) = rest.split_at_checked(len)?;
-            *rest = after;
-            String::from_utf8(text.to_vec()).ok()
-        };
-        let mut columns = Vec::new();
-        while !rest.is_empty() {
-            columns.push((text(&mut rest)?, text(&mut rest)?));
+impl Limited {
+    /// How many series a field of a measurement may have, where that is limited.
+    pub(crate) fn series_max(&self, measurement: &[u8], field: &[u8]) -> Option<u64> {
+        match field == DEFAULT_FIELD.as_bytes() {
+            true => self.0.get(measurement).copied(),
+            false => self.0.get(&[measurement, b".", field].concat()).copied(),
         }
-        let series_max = u64::from_le_bytes(*series_max);
-        Some(Self { name: name.to_owned(), columns, series_max })
     }
 }
-
-/// By measurement, then by field.
-pub(crate) type Limited = HashMap<Vec<u8>, HashMap<Vec<u8>, u64>>;
 
 /// The limits of all namespaces.
 #[derive(Default)]
@@ -66,14 +47,10 @@ impl SeriesLimits {
     pub(crate) fn load(catalog: &Catalog) -> Self {
         let mut all = Self::default();
         for (key, bytes) in catalog.list(KIND) {
-            let Some((namespace, name)) = key.split_once('/') else { continue };
-            let limit = SeriesLimit::decode(name, &bytes);
-            let (Ok(namespace), Some(limit)) = (namespace.parse(), limit) else { continue };
-            let limited = all.0.entry(namespace).or_default();
-            for (measurement, field) in limit.columns {
-                let fields = limited.entry(measurement.into_bytes()).or_default();
-                let series_max = fields.entry(field.into_bytes()).or_insert(u64::MAX);
-                *series_max = limit.series_max.min(*series_max);
+            let Some((namespace, metric)) = key.split_once('/') else { continue };
+            if let (Ok(namespace), Some(series_max)) = (namespace.parse(), decode(&bytes)) {
+                let limited = all.0.entry(namespace).or_default();
+                limited.0.insert(metric.as_bytes().to_vec(), series_max);
             }
         }
         all
@@ -85,8 +62,12 @@ impl SeriesLimits {
     }
 }
 
-fn key(namespace: NamespaceId, name: &str) -> String {
-    format!("{namespace}/{name}")
+fn decode(bytes: &[u8]) -> Option<u64> {
+    Some(u64::from_le_bytes(*bytes.first_chunk()?))
+}
+
+fn key(namespace: NamespaceId, metric: &str) -> String {
+    format!("{namespace}/{metric}")
 }
 
 impl Ingest {
@@ -101,45 +82,66 @@ impl Ingest {
 }
 
 impl Engine {
-    /// The series limits of a namespace, by name.
+    /// The series limits of a namespace, by metric.
     pub fn series_limits(&self, namespace: NamespaceId) -> Vec<SeriesLimit> {
         let prefix = key(namespace, "");
         let facts = self.store().ingest.catalog().list_from(KIND, &prefix);
         let named = |(key, bytes): &(String, Vec<u8>)| {
-            SeriesLimit::decode(key.strip_prefix(&prefix)?, bytes)
+            let metric = key.strip_prefix(&prefix)?.to_owned();
+            Some(SeriesLimit { metric, series_max: decode(bytes)? })
         };
         facts.iter().filter_map(named).collect()
     }
 
-    /// Sets a series limit, in place of the one of this name. It holds when this returns.
+    /// Sets a series limit, in place of the one that the metric has. It holds when this returns.
     ///
     /// # Errors
     /// When the wal refuses.
     pub fn limit_series(
         &self,
         namespace: NamespaceId,
-        limit: &SeriesLimit,
+        metric: &str,
+        series_max: u64,
     ) -> Result<Commit, Error> {
-        self.change_series_limit(namespace, &limit.name, Some(&limit.encode()))
+        self.change_series_limit(namespace, metric, Some(&series_max.to_le_bytes()))
     }
 
-    /// Takes the series limit of a name away, if there is one.
+    /// Takes the series limit of a metric away, if it has one.
     ///
     /// # Errors
     /// When the wal refuses.
-    pub fn unlimit_series(&self, namespace: NamespaceId, name: &str) -> Result<Commit, Error> {
-        self.change_series_limit(namespace, name, None)
+    pub fn unlimit_series(&self, namespace: NamespaceId, metric: &str) -> Result<Commit, Error> {
+        self.change_series_limit(namespace, metric, None)
+    }
+
+    /// A metric that is renamed has its limit under its new name, unless that has one.
+    ///
+    /// # Errors
+    /// When the wal refuses.
+    pub fn rename_series_limit(
+        &self,
+        namespace: NamespaceId,
+        old: &str,
+        new: &str,
+    ) -> Result<(), Error> {
+        let limits = self.series_limits(namespace);
+        let of = |metric: &str| limits.iter().find(|limit| limit.metric == metric);
+        let Some(limit) = of(old) else { return Ok(()) };
+        if of(new).is_none() {
+            self.limit_series(namespace, new, limit.series_max)?;
+        }
+        self.unlimit_series(namespace, old).map(drop)
     }
 
     fn change_series_limit(
         &self,
         namespace: NamespaceId,
-        name: &str,
+        metric: &str,
         bytes: Option<&[u8]>,
     ) -> Result<Commit, Error> {
         let ingest = &self.store().ingest;
         let _one_at_a_time = ingest.settings();
-        let commit = ingest.change_catalog(KIND, &key(namespace, name), bytes)?;
+        let commit = ingest.change_catalog(KIND, &key(namespace, metric), bytes)?;
         ingest.reload_series_limits();
         // Who registers series by the limits before is done when nobody is behind the gate.
         drop(ingest.hold());
@@ -158,16 +160,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn limits_are_kept_as_they_are_and_anything_else_is_none() {
-        let limit = SeriesLimit {
-            name: "a/b".to_owned(),
-            columns: vec![("a".to_owned(), "b".to_owned()), (String::new(), "é".to_owned())],
-            series_max: u64::MAX,
-        };
-        let bytes = limit.encode();
-        assert_eq!(SeriesLimit::decode("a/b", &bytes), Some(limit));
-        for cut in (0..bytes.len()).filter(|cut| ![8, 12].contains(cut)) {
-            assert_eq!(SeriesLimit::decode("a/b", &bytes[..cut]), None, "{cut}");
+    fn a_metric_is_every_field_that_its_name_may_mean() {
+        let limited = Limited(HashMap::from([(b"a.b.c".to_vec(), 7)]));
+        for (measurement, field) in [("a.b.c", "value"), ("a.b", "c"), ("a", "b.c")] {
+            assert_eq!(limited.series_max(measurement.as_bytes(), field.as_bytes()), Some(7));
         }
+        assert_eq!(limited.series_max(b"a.b", b"value"), None);
+        assert_eq!(limited.series_max(b"a.b.c", b"d"), None);
     }
 }

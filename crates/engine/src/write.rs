@@ -59,6 +59,16 @@ struct Workspace {
     builder: Builder,
     /// Series that were registered for the batch.
     registered: Registered,
+    origin: Origin,
+}
+
+/// Where samples come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Origin {
+    #[default]
+    Sent,
+    /// From series of other names, which go: there are no more series in the end.
+    Renamed,
 }
 
 /// Where the series ids of a row are.
@@ -80,13 +90,24 @@ impl Ingest {
         rejects: &mut Vec<Reject>,
         new_sids: &mut Vec<Range<u32>>,
     ) -> Result<Commit, Error> {
+        self.write_as(Origin::Sent, batch, rejects, new_sids)
+    }
+
+    /// The same for samples from elsewhere.
+    pub(crate) fn write_as(
+        &self,
+        origin: Origin,
+        batch: &Batch<'_>,
+        rejects: &mut Vec<Reject>,
+        new_sids: &mut Vec<Range<u32>>,
+    ) -> Result<Commit, Error> {
         self.wal().check()?;
         if self.is_overloaded() {
             return Err(Error::Overloaded);
         }
         let commit = {
             let _gate = self.join();
-            self.write_held(batch, rejects, new_sids)
+            self.write_held(origin, batch, rejects, new_sids)
         };
         // Also when it was refused: something may have been registered.
         self.wal().push();
@@ -108,9 +129,7 @@ impl Ingest {
         let limits = self.series_limits();
         let is_beyond = limits.of(batch.namespace()).is_some_and(|limited| {
             let labels_max = self.config().labels_max;
-            registry.is_beyond(batch, row, labels_max, &|measurement, field| {
-                limited.get(measurement)?.get(field).copied()
-            })
+            registry.is_beyond(batch, row, labels_max, &|of, field| limited.series_max(of, field))
         });
         !is_beyond && self.room(&registry).0 >= new_series as u64
     }
@@ -125,6 +144,7 @@ impl Ingest {
     /// Writes a batch for a caller that holds the gate, and pushes the wal.
     pub(crate) fn write_held(
         &self,
+        origin: Origin,
         batch: &Batch<'_>,
         rejects: &mut Vec<Reject>,
         new_sids: &mut Vec<Range<u32>>,
@@ -132,6 +152,7 @@ impl Ingest {
         let rejects_before = rejects.len();
         let mut workspace = WORKSPACE.take().unwrap_or_default();
         let registry = self.registry();
+        workspace.origin = origin;
         let resolved = workspace.resolve(self, &registry, batch, rejects);
         let result = resolved.and_then(|()| workspace.append_and_apply(self, &registry, batch));
         let registered = std::mem::take(&mut workspace.registered);
@@ -230,7 +251,7 @@ impl Workspace {
         batch: &Batch<'_>,
         rejects: &mut Vec<Reject>,
     ) -> Result<(), Error> {
-        let Self { places, missing, ids, .. } = self;
+        let Self { places, missing, ids, origin, .. } = self;
         let mut publish =
             |records: &[u8]| ingest.wal().enqueue(FrameKind::Register, records).map(|_| ());
         let mut found = |index: u32, sids: Sids<'_>| {
@@ -242,9 +263,8 @@ impl Workspace {
         let retention = ingest.retention();
         let (admit, limit) = ingest.room(registry);
         let limits = ingest.series_limits();
-        let limited = limits.of(batch.namespace()).map(|limited| {
-            |measurement: &[u8], field: &[u8]| limited.get(measurement)?.get(field).copied()
-        });
+        let limits = limits.of(batch.namespace()).filter(|_| *origin == Origin::Sent);
+        let limited = limits.map(|limits| |of: &[u8], field: &[u8]| limits.series_max(of, field));
         let terms = Terms {
             admit,
             limit,

@@ -5,8 +5,8 @@
 mod support;
 
 use foliot_disk::{Disk, SimDisk};
-use foliot_engine::{Ack, Caller, Config, Engine, SeriesLimit};
-use foliot_model::TimeRange;
+use foliot_engine::{Ack, Caller, Config, Engine, Renaming, SeriesLimit};
+use foliot_model::{Matcher, Test, TimeRange};
 use std::path::Path;
 use std::sync::Arc;
 use support::{Line, Owned, selector, write};
@@ -20,11 +20,6 @@ fn open(disk: &SimDisk) -> Engine {
 fn line(host: u32, fields: &[&str]) -> Line {
     let fields = fields.iter().map(|field| ((*field).to_owned(), Owned::Integer(1)));
     Line { key: format!("m host=h{host}"), time_ns: 1_000_000_000, fields: fields.collect() }
-}
-
-fn limit(field: &str, series_max: u64) -> SeriesLimit {
-    let columns = vec![("m".to_owned(), field.to_owned())];
-    SeriesLimit { name: format!("m.{field}"), columns, series_max }
 }
 
 /// Lines that are refused, and why.
@@ -43,7 +38,7 @@ fn new_series_are_refused_within_a_batch_and_after_a_crash() {
     let disk = SimDisk::new(7);
     let engine = open(&disk);
     assert!(refused(&engine, 0, &[line(1, &["a", "b"])]).is_empty());
-    let commit = engine.limit_series(0, &limit("a", 3)).unwrap();
+    let commit = engine.limit_series(0, "m.a", 3).unwrap();
     engine.wait(commit, Ack::Durable).unwrap();
     // The second row is known, the third and the fifth are the second and third of field a.
     let lines = [
@@ -67,10 +62,10 @@ fn new_series_are_refused_within_a_batch_and_after_a_crash() {
     drop(engine);
     let disk = disk.crash();
     let engine = open(&disk);
-    assert_eq!(engine.series_limits(0), [limit("a", 3)]);
+    assert_eq!(engine.series_limits(0), [SeriesLimit { metric: "m.a".to_owned(), series_max: 3 }]);
     assert_eq!(refused(&engine, 0, &[line(9, &["a"]), line(1, &["a"]), line(9, &["b"])]).len(), 1);
     // A lower one takes nothing away.
-    engine.limit_series(0, &limit("a", 0)).unwrap();
+    engine.limit_series(0, "m.a", 0).unwrap();
     assert!(refused(&engine, 0, &[line(1, &["a"]), line(2, &["a"])]).is_empty());
     engine.unlimit_series(0, "m.a").unwrap();
     assert!(refused(&engine, 0, &[line(9, &["a"])]).is_empty());
@@ -85,7 +80,7 @@ fn a_limit_is_of_one_namespace_and_goes_with_it() {
     for namespace in [0, other] {
         assert!(refused(&engine, namespace, &[line(1, &["a"])]).is_empty());
     }
-    engine.limit_series(other, &limit("a", 1)).unwrap();
+    engine.limit_series(other, "m.a", 1).unwrap();
     assert!(refused(&engine, 0, &[line(2, &["a"])]).is_empty());
     assert_eq!(refused(&engine, other, &[line(2, &["a"])]).len(), 1);
     engine.drop_namespace(other, &Caller::default()).unwrap();
@@ -98,7 +93,7 @@ fn series_that_were_dropped_make_room() {
     let disk = SimDisk::new(7);
     let engine = open(&disk);
     refused(&engine, 0, &[line(1, &["a"]), line(2, &["a"])]);
-    engine.limit_series(0, &limit("a", 2)).unwrap();
+    engine.limit_series(0, "m.a", 2).unwrap();
     assert_eq!(refused(&engine, 0, &[line(3, &["a"])]).len(), 1);
     engine.drop_series(&selector(0, "m"), &Caller::default()).unwrap();
     assert!(refused(&engine, 0, &[line(3, &["a"]), line(4, &["a"])]).is_empty());
@@ -109,7 +104,7 @@ fn series_that_were_dropped_make_room() {
 fn writers_side_by_side_stay_below_it() {
     let disk = SimDisk::new(7);
     let engine = open(&disk);
-    engine.limit_series(0, &limit("a", 500)).unwrap();
+    engine.limit_series(0, "m.a", 500).unwrap();
     std::thread::scope(|scope| {
         for writer in 0..4 {
             let engine = &engine;
@@ -123,4 +118,30 @@ fn writers_side_by_side_stay_below_it() {
         }
     });
     assert_eq!((engine.series_in(0, "m", "a"), count(&engine, 0)), (500, 500));
+}
+
+#[test]
+fn a_rename_is_not_limited_and_takes_the_limit_along() {
+    let disk = SimDisk::new(7);
+    let engine = open(&disk);
+    refused(&engine, 0, &[line(1, &["a"]), line(2, &["a"])]);
+    engine.limit_series(0, "m.a", 2).unwrap();
+    let renaming = Renaming {
+        to: "h9",
+        name: &|identity| {
+            let mut identity = identity.clone();
+            identity.labels = [("host", "h9")].into_iter().collect();
+            identity
+        },
+        goes_on: &|| true,
+    };
+    let mut first = selector(0, "m");
+    let (name, test) = ("host".to_owned(), Test::equal("h1"));
+    first.matchers.push(Matcher { name, test, negated: false, accepts_absent: false });
+    let renamed = engine.rename_series(&first, &renaming, &Caller::default()).unwrap();
+    assert!(renamed.is_done && renamed.samples == 1);
+    assert_eq!((engine.series_in(0, "m", "a"), count(&engine, 0)), (2, 2));
+    engine.rename_series_limit(0, "m.a", "n.a").unwrap();
+    engine.rename_series_limit(0, "none", "other").unwrap();
+    assert_eq!(engine.series_limits(0), [SeriesLimit { metric: "n.a".to_owned(), series_max: 2 }]);
 }

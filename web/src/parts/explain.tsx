@@ -115,8 +115,19 @@ export function savedOf(content: string): Saved {
   if (typeof saved?.text !== "string" || typeof saved.language !== "string" || typeof saved.figures?.took_ms !== "number" || (saved.tree && typeof saved.tree.type !== "string")) {
     throw new Error("This file does not tell how a question was answered: choose one that Explain saved as JSON.");
   }
+  const isWhole = Object.values(saved.figures).every((figure) => typeof figure === "number");
+  let steps = 0;
+  try {
+    steps = saved.tree ? stepsOf(saved.tree).length : 0;
+  } catch {
+    steps = Infinity;
+  }
+  if (!isWhole || steps > STEPS_MAX) throw new Error("This file tells of steps that cannot be shown: choose one that Explain saved as JSON.");
   return saved as Saved;
 }
+
+/** Steps that a saved question may have. */
+const STEPS_MAX = 2000;
 
 /** One question's steps. `letter` stands before the question. */
 function Steps({ letter, saved: { language, text, figures, tree } }: { letter: string; saved: Saved }) {

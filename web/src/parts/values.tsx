@@ -13,6 +13,8 @@ const LABELS_MAX = 12;
 /** Rows that fill what is seen of the table. */
 const ROWS_FIRST = 50;
 
+const labelOf = ({ labels }: Series, name: string) => (Object.hasOwn(labels, name) ? labels[name]! : null);
+
 interface Row {
   series: Series;
   value: Value;
@@ -37,7 +39,7 @@ export function Values({ of, zone, label }: { of: Drawn; zone: Zone; label: stri
     if (column === "letter") return letterIn(row.series);
     if (column === "name") return named(row);
     if (column === "value") return typeof row.value === "boolean" ? Number(row.value) : row.value;
-    return column === "time" ? row.atMs : row.series.labels[column.slice(1)] ?? null;
+    return column === "time" ? row.atMs : labelOf(row.series, column.slice(1));
   });
   const [listed, onScroll] = useGrowing(ROWS_FIRST, rows.length);
   const hasLetters = all.some((series) => letterIn(series));
@@ -57,7 +59,7 @@ export function Values({ of, zone, label }: { of: Drawn; zone: Zone; label: stri
             <tr key={at}>
               {hasLetters && <td>{letterIn(row.series)}</td>}
               <td>{named(row)}</td>
-              {labels.map((name) => <td key={name}>{row.series.labels[name] ?? ""}</td>)}
+              {labels.map((name) => <td key={name}>{labelOf(row.series, name)}</td>)}
               <td class="number">{row.value === null ? "–" : String(row.value)}</td>
               <td class="number nowrap">{row.atMs === null ? "–" : timeText(row.atMs, zone)}</td>
             </tr>

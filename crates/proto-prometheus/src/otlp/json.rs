@@ -57,8 +57,9 @@ static RESOURCE_METRICS: [Entry; 2] =
     [("resource", 1, Message(&RESOURCE)), ("scopeMetrics", 2, Message(&SCOPE_METRICS))];
 static RESOURCE: [Entry; 1] = [("attributes", 1, Message(&PAIR))];
 static SCOPE_METRICS: [Entry; 1] = [("metrics", 2, Message(&METRIC))];
-static METRIC: [Entry; 7] = [
+static METRIC: [Entry; 8] = [
     ("name", 1, Text),
+    ("description", 2, Text),
     ("unit", 3, Text),
     ("gauge", 5, Message(&GAUGE)),
     ("sum", 7, Message(&SUM)),
@@ -419,6 +420,9 @@ mod tests {
 
     #[test]
     fn names_become_numbers() {
+        // {1: {2: {2: {1: "m", 2: "d"}}}}
+        let told = metric(r#"{"name":"m","description":"d"}"#);
+        assert_eq!(read(&told).unwrap(), "0a0a120812060a016d120164");
         // {1: {2: {2: {1: "m", 3: "s", 5: {1: {3: 5, 4: 1.5}}}}}}, spelled by hand.
         let point = "190500000000000000".to_owned() + "21000000000000f83f";
         let metric_bytes = format!("0a016d1a01732a140a12{point}");

@@ -4,7 +4,7 @@ use super::{bad, body_of, confirm, place, refuse};
 use crate::http::{Call, NO_ROOM_FOR_NAMES, Reply};
 use crate::shared::Shared;
 use foliot_engine::{Engine, SeriesLimit};
-use foliot_model::NamespaceId;
+use foliot_model::{NamespaceId, Test};
 use foliot_proto_opentsdb::{Params, Request};
 use hyper::StatusCode;
 use serde_json::{Value, json};
@@ -30,13 +30,16 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
     }
 }
 
-/// A limit, and how many series count for it now: of several columns those of the fullest.
+/// A limit, and how many series count for it now: of several fields that its name may mean those of
+/// the fullest.
 fn told(engine: &Engine, namespace: NamespaceId, limit: &SeriesLimit) -> Value {
-    let columns = limit.columns.iter();
-    let counts =
-        columns.map(|(measurement, field)| engine.series_in(namespace, measurement, field));
+    let selector = Request::metric_selector(namespace, &limit.metric);
+    let only = |test: &Test| test.literals()?.first().cloned();
+    let readings = selector.names.iter();
+    let readings = readings.filter_map(|name| Some((only(&name.measurement)?, only(&name.field)?)));
+    let counts = readings.map(|(of, field)| engine.series_in(namespace, &of, &field));
     json!({
-        "metric": limit.name,
+        "metric": limit.metric,
         "series": counts.max().unwrap_or_default(),
         "series_max": limit.series_max,
     })
@@ -50,24 +53,19 @@ async fn set(shared: &Arc<Shared>, namespace: NamespaceId, call: Call) -> Result
     let series_max = series_max.ok_or_else(|| bad("series_max: must be a whole number from 0"))?;
     let store = super::store(shared)?;
     let engine = store.engine();
-    let columns = columns(engine, namespace, metric);
-    if columns.is_empty() {
-        let text = format!("no metric “{metric}” has series here; one that has can be limited");
-        return Err(refuse(StatusCode::NOT_FOUND, &text));
-    }
-    let limit = SeriesLimit { name: metric.to_owned(), columns, series_max };
+    let limit = SeriesLimit { metric: metric.to_owned(), series_max };
     let written = {
         // What is counted must not become more meanwhile.
         let _alone = shared.facts.lock();
         let limits = engine.series_limits(namespace);
-        if limits.len() >= LIMITS_MAX && limits.iter().all(|other| other.name != metric) {
+        if limits.len() >= LIMITS_MAX && limits.iter().all(|other| other.metric != metric) {
             let text = format!("{LIMITS_MAX} limits are set already: take some away first");
             return Err(refuse(StatusCode::PAYLOAD_TOO_LARGE, &text));
         }
         if !engine.has_room_for_names(1) {
             return Err(refuse(StatusCode::SERVICE_UNAVAILABLE, NO_ROOM_FOR_NAMES));
         }
-        engine.limit_series(namespace, &limit)
+        engine.limit_series(namespace, metric, series_max)
     };
     confirm(shared, store, written).await?;
     log::info!("metric {metric:?} may have {series_max} series, by {by:?}");
@@ -80,7 +78,7 @@ async fn take(shared: &Shared, namespace: NamespaceId, call: &Call) -> Result<Re
     let store = super::store(shared)?;
     let written = {
         let _alone = shared.facts.lock();
-        if store.engine().series_limits(namespace).iter().all(|limit| limit.name != metric) {
+        if store.engine().series_limits(namespace).iter().all(|limit| limit.metric != metric) {
             let text = format!("metric “{metric}” has no limit; it may be taken away already");
             return Err(refuse(StatusCode::NOT_FOUND, &text));
         }
@@ -96,13 +94,4 @@ fn metric(name: &str) -> Result<&str, Reply> {
         true => Ok(name),
         false => Err(bad(&format!("metric: must have from 1 to {NAME_BYTES_MAX} bytes"))),
     }
-}
-
-/// The measurements and fields that a metric's name may mean and that have series.
-fn columns(engine: &Engine, namespace: NamespaceId, metric: &str) -> Vec<(String, String)> {
-    let selector = Request::metric_selector(namespace, metric);
-    let only = |test: &foliot_model::Test| test.literals()?.first().cloned();
-    let names = selector.names.iter();
-    let readings = names.filter_map(|name| Some((only(&name.measurement)?, only(&name.field)?)));
-    readings.filter(|(of, field)| engine.series_in(namespace, of, field) > 0).collect()
 }

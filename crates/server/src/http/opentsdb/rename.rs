@@ -51,6 +51,7 @@ pub(super) fn rename(
     }
     let Rename { kind, old, new } = rename;
     if *kind == UidKind::Metric {
+        store.engine().rename_series_limit(scope.namespace, old, new).map_err(fail)?;
         for [measurement, field] in readings(old) {
             let named = (measurement.as_str(), field.as_str());
             let kinds = store.kinds();
