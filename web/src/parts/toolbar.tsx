@@ -133,8 +133,8 @@ function YEnds({ ends, onChange }: { ends: Explored["yRange"]; onChange: (ends: 
   const end = (text: string) => (text.trim() && Number.isFinite(Number(text)) ? Number(text) : null);
   return (
     <span class="between">
-      <input type="text" class="y-end" size={4} placeholder="y from" aria-label="Values from" value={low ?? ""} onChange={(event) => onChange([end(event.currentTarget.value), high])} />
-      <input type="text" class="y-end" size={4} placeholder="y to" aria-label="Values to" value={high ?? ""} onChange={(event) => onChange([low, end(event.currentTarget.value)])} />
+      <input type="text" class="y-end" size={4} placeholder="y from" aria-label="Least value that is shown" value={low ?? ""} onChange={(event) => onChange([end(event.currentTarget.value), high])} />
+      <input type="text" class="y-end" size={4} placeholder="y to" aria-label="Greatest value that is shown" value={high ?? ""} onChange={(event) => onChange([low, end(event.currentTarget.value)])} />
     </span>
   );
 }
