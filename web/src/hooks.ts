@@ -162,3 +162,18 @@ export function held<T>(initial: T): () => [T, (next: T | ((before: T) => T)) =>
     return [value, set];
   };
 }
+
+/** Carries something out: `onDone` is called where it went well, and else the error is kept until something does. */
+export function useGuarded(onDone: () => void): { error: Error | null; guarded: (work: () => Promise<unknown>) => Promise<void> } {
+  const [error, setError] = useState<Error | null>(null);
+  const guarded = async (work: () => Promise<unknown>) => {
+    try {
+      await work();
+      setError(null);
+      onDone();
+    } catch (failed) {
+      setError(failed as Error);
+    }
+  };
+  return { error, guarded };
+}

@@ -4,8 +4,11 @@ import type { Kind, Typed } from "./csv";
 import { csvCell } from "./download";
 import { mapped } from "./slices";
 
-/** Whether a file begins with an object in a line; one that goes on in the next line is another document. */
-export const isJsonLines = (bytes: Uint8Array): boolean => /^\s*\{.*\}\s*(\n|$)/.test(new TextDecoder().decode(bytes).slice(0, 1 << 16).split("\n", 1)[0] ?? "");
+/** Whether a file, by its first bytes, begins with an object in a line; one that goes on in the next line is another document. */
+export function isJsonLines(bytes: Uint8Array): boolean {
+  const [first = "", ...rest] = new TextDecoder().decode(bytes).split("\n", 2);
+  return rest.length || first.trim().endsWith("}") ? /^\s*\{.*\}\s*$/.test(first) : /^\s*\{\s*"/.test(first);
+}
 
 type Row = Record<string, unknown>;
 

@@ -19,7 +19,7 @@ async function brought(text: string): Promise<string[]> {
 
 describe("lines of JSON", () => {
   it("are told by their first line", () => {
-    for (const text of ['{"a":1}\n{"a":2}', ' {"a":{}}\r\n', "{}"]) expect(isJsonLines(bytes(text))).toBe(true);
+    for (const text of ['{"a":1}\n{"a":2}', ' {"a":{}}\r\n', "{}", `{"a":"${"x".repeat(9000)}`]) expect(isJsonLines(bytes(text))).toBe(true);
     for (const text of ['{\n"a":1}', "[1]", "up{a=\"b\"} 1", "", '{"a":1},\n']) expect(isJsonLines(bytes(text))).toBe(false);
   });
   it("become a table, whose members are what their kinds say", async () => {

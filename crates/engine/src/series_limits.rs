@@ -114,7 +114,8 @@ impl Engine {
         self.change_series_limit(namespace, metric, None)
     }
 
-    /// A metric that is renamed has its limit under its new name, unless that has one.
+    /// A metric that is renamed has its limit under its new name, unless that has one. Tells what to
+    /// wait for, if there was a limit.
     ///
     /// # Errors
     /// When the wal refuses.
@@ -123,14 +124,14 @@ impl Engine {
         namespace: NamespaceId,
         old: &str,
         new: &str,
-    ) -> Result<(), Error> {
+    ) -> Result<Option<Commit>, Error> {
         let limits = self.series_limits(namespace);
         let of = |metric: &str| limits.iter().find(|limit| limit.metric == metric);
-        let Some(limit) = of(old) else { return Ok(()) };
+        let Some(limit) = of(old) else { return Ok(None) };
         if of(new).is_none() {
             self.limit_series(namespace, new, limit.series_max)?;
         }
-        self.unlimit_series(namespace, old).map(drop)
+        self.unlimit_series(namespace, old).map(Some)
     }
 
     fn change_series_limit(
@@ -148,10 +149,18 @@ impl Engine {
         Ok(commit)
     }
 
-    /// How many series a field of a measurement has in the registry, against which its limit holds:
-    /// those that were written since epochs in memory began.
-    pub fn series_in(&self, namespace: NamespaceId, measurement: &str, field: &str) -> u64 {
-        self.store().ingest.registry().series_in(namespace, measurement, field)
+    /// How many series a metric has in the registry, against which its limit holds: those that were
+    /// written since epochs in memory began. Of several fields that the name may mean, those of the
+    /// fullest.
+    pub fn metric_series(&self, namespace: NamespaceId, metric: &str) -> u64 {
+        let registry = self.store().ingest.registry();
+        let of_fields = metric.match_indices('.').filter_map(|(dot, _)| {
+            let (measurement, field) = (metric.get(..dot)?, metric.get(dot + 1..)?);
+            // The default field is not named.
+            let is_named = field != DEFAULT_FIELD;
+            is_named.then(|| registry.series_in(namespace, measurement, field))
+        });
+        of_fields.fold(registry.series_in(namespace, metric, DEFAULT_FIELD), u64::max)
     }
 }
 

@@ -57,7 +57,7 @@ fn new_series_are_refused_within_a_batch_and_after_a_crash() {
         found[0].1.contains("'m', field 'a': 3 series are there and no more than 3"),
         "{found:?}"
     );
-    assert_eq!((engine.series_in(0, "m", "a"), engine.series_in(0, "m", "b")), (3, 4));
+    assert_eq!((engine.metric_series(0, "m.a"), engine.metric_series(0, "m.b")), (3, 4));
     engine.flush().unwrap();
     drop(engine);
     let disk = disk.crash();
@@ -117,7 +117,7 @@ fn writers_side_by_side_stay_below_it() {
             });
         }
     });
-    assert_eq!((engine.series_in(0, "m", "a"), count(&engine, 0)), (500, 500));
+    assert_eq!((engine.metric_series(0, "m.a"), count(&engine, 0)), (500, 500));
 }
 
 #[test]
@@ -140,8 +140,8 @@ fn a_rename_is_not_limited_and_takes_the_limit_along() {
     first.matchers.push(Matcher { name, test, negated: false, accepts_absent: false });
     let renamed = engine.rename_series(&first, &renaming, &Caller::default()).unwrap();
     assert!(renamed.is_done && renamed.samples == 1);
-    assert_eq!((engine.series_in(0, "m", "a"), count(&engine, 0)), (2, 2));
-    engine.rename_series_limit(0, "m.a", "n.a").unwrap();
-    engine.rename_series_limit(0, "none", "other").unwrap();
+    assert_eq!((engine.metric_series(0, "m.a"), count(&engine, 0)), (2, 2));
+    assert!(engine.rename_series_limit(0, "m.a", "n.a").unwrap().is_some());
+    assert!(engine.rename_series_limit(0, "none", "other").unwrap().is_none());
     assert_eq!(engine.series_limits(0), [SeriesLimit { metric: "n.a".to_owned(), series_max: 2 }]);
 }

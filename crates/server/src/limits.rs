@@ -274,7 +274,7 @@ const OTHERS: [(&str, &str, &str); 66] = [
     ),
     (
         "limits of series by metric, in one database and policy; bytes of a name",
-        "1 000, 4 KiB",
+        "1 000, 1 KiB",
         "413, 400",
     ),
     (

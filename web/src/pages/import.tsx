@@ -55,7 +55,8 @@ async function lookAt(given: File | Typed): Promise<Chosen> {
   const typed = given instanceof File ? null : given;
   const file = given instanceof File ? given : given.file;
   const bytes = await firstBytes(file);
-  const fault = faultOf(bytes);
+  // What was made here is text.
+  const fault = typed ? "" : faultOf(bytes);
   if (fault) throw new Error(fault);
   const text = new TextDecoder().decode(bytes);
   if (!text.trim()) throw new Error(file.size ? "This file has nothing but blank lines." : "This file is empty.");

@@ -17,43 +17,60 @@ function within(filters: Filter[], typed?: Filter): { filters?: string } {
   return others.length ? { filters: bracesOf(others) } : {};
 }
 
+/** What OpenTSDB's own filters are called, for who writes one out. */
+const CALLED = /^(not_)?(i?literal_or|i?wildcard|regexp)\(/;
+
+interface FieldProps {
+  filter: Filter;
+  /** Whether it was just added, and its value is typed next. */
+  isNew: boolean;
+  /** What its values are looked for in. */
+  of: Record<string, string>;
+  /** Another pattern or split; nothing where the filter goes. */
+  onChange: (part: Partial<Filter> | null) => void;
+}
+
+function Field({ filter: { label, pattern, splits }, isNew, of, onChange }: FieldProps) {
+  const said = comparedOf(pattern);
+  // How it is compared may be chosen before there is a value.
+  const [chosen, setChosen] = useState<Compared>(said.by);
+  const { by, text } = pattern === "*" ? { by: chosen, text: pattern } : said;
+  const compare = (next: Compared) => {
+    setChosen(next);
+    if (text !== "*") onChange({ pattern: patternOf(next, text) });
+  };
+  return (
+    <span class="filter">
+      <b>{label}</b>
+      <select
+        aria-label={`How ${label} is compared`} title="=: a value, several as a|b, or a pattern as web*. ≠: none of these values. ~: a regular expression." value={by}
+        onChange={(event) => compare(event.currentTarget.value as Compared)}
+      >
+        <option>=</option><option>≠</option><option>~</option>
+      </select>
+      <Suggest
+        label={`Value of ${label}`} value={text} placeholder="*" isFirst={isNew}
+        suggest={named("values", { ...of, label })} onChange={(value) => onChange({ pattern: CALLED.test(value) ? value : patternOf(by, value) })}
+      />
+      {by === "=" && text.includes("*") && text.includes("|") && <span class="note">* is a letter beside |</span>}
+      <label title="A line for each value">
+        <input type="checkbox" checked={splits} onChange={(event) => onChange({ splits: event.currentTarget.checked })} />split
+      </label>
+      <button type="button" class="plain" aria-label={`Remove ${label}`} onClick={() => onChange(null)}>×</button>
+    </span>
+  );
+}
+
 export function Filters({ filters, of, onChange }: Props) {
   const [adding, setAdding] = useState(false);
-  // The label that was just added, whose value is typed next.
   const [added, setAdded] = useState("");
-  // How a label is compared whose value comes next.
-  const [chosen, setChosen] = useState<Record<string, Compared>>({});
-  const compared = ({ label, pattern }: Filter) => (pattern === "*" ? { by: chosen[label] ?? "=", text: pattern } : comparedOf(pattern));
-  const compare = (at: number, by: Compared) => {
-    const { label } = filters[at]!;
-    const { text } = compared(filters[at]!);
-    setChosen({ ...chosen, [label]: by });
-    if (text !== "*") set(at, { pattern: patternOf(by, text) });
-  };
   const set = (at: number, part: Partial<Filter> | null) =>
     onChange(filters.flatMap((filter, index) => (index !== at ? [filter] : part ? [{ ...filter, ...part }] : [])));
   return (
     <>
-      {filters.map((filter, at) => { const { by, text } = compared(filter); return (
-        <span class="filter" key={filter.label}>
-          <b>{filter.label}</b>
-          <select
-            aria-label={`How ${filter.label} is compared`} title="=: a value, several as a|b, or a pattern as web*. ≠: none of these values. ~: a regular expression." value={by}
-            onChange={(event) => compare(at, event.currentTarget.value as Compared)}
-          >
-            <option>=</option><option>≠</option><option>~</option>
-          </select>
-          <Suggest
-            label={`Value of ${filter.label}`} value={text} placeholder="*" isFirst={filter.label === added}
-            suggest={named("values", { ...of, label: filter.label, ...within(filters, filter) })} onChange={(value) => set(at, { pattern: /^(not_)?(literal_or|iliteral_or|wildcard|iwildcard|regexp)\(/.test(value) ? value : patternOf(by, value) })}
-          />
-          {by === "=" && /[*]/.test(filter.pattern) && filter.pattern.includes("|") && <span class="note">* is a letter beside |</span>}
-          <label title="A line for each value">
-            <input type="checkbox" checked={filter.splits} onChange={(event) => set(at, { splits: event.currentTarget.checked })} />split
-          </label>
-          <button type="button" class="plain" aria-label={`Remove ${filter.label}`} onClick={() => set(at, null)}>×</button>
-        </span>
-      ); })}
+      {filters.map((filter, at) => (
+        <Field key={filter.label} filter={filter} isNew={filter.label === added} of={{ ...of, ...within(filters, filter) }} onChange={(part) => set(at, part)} />
+      ))}
       {adding
         ? <Suggest
             className="label" label="Label" placeholder="Label" value="" isFirst suggest={named("labels", { ...of, ...within(filters) })}

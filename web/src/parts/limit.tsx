@@ -2,7 +2,7 @@
 
 import { useState } from "preact/hooks";
 import { type Limit, Refusal, limitSeries, limits, unlimitSeries } from "../api";
-import { useAsked } from "../hooks";
+import { useAsked, useGuarded } from "../hooks";
 import { plain } from "../series";
 import { metricAddress } from "../scope";
 import { format } from "../units";
@@ -32,17 +32,8 @@ interface FormProps {
 
 export function LimitForm({ metric, series, limit, onDone }: FormProps) {
   const [text, setText] = useState(String(limit?.series_max ?? series));
-  const [error, setError] = useState<Error | null>(null);
-  const doing = async (work: () => Promise<unknown>) => {
-    try {
-      await work();
-      setError(null);
-      onDone();
-    } catch (failed) {
-      setError(failed as Error);
-    }
-  };
-  const set = () => doing(async () => {
+  const { error, guarded } = useGuarded(onDone);
+  const set = () => guarded(async () => {
     if (!/^\d{1,15}$/.test(text.trim())) throw new Error(`“${text}” is no number of series: write 0 or more.`);
     return limitSeries(metric, Number(text));
   });
@@ -50,7 +41,7 @@ export function LimitForm({ metric, series, limit, onDone }: FormProps) {
     <form class="bar limit" onSubmit={(event) => { event.preventDefault(); set(); }}>
       <label class="check">No new series beyond&nbsp;<input type="text" inputMode="numeric" size={9} value={text} onInput={(event) => setText(event.currentTarget.value)} /></label>
       <button type="submit">{limit ? "Change" : "Set the limit"}</button>
-      {limit && <button type="button" onClick={() => doing(() => unlimitSeries(metric))}>Take it away</button>}
+      {limit && <button type="button" onClick={() => guarded(() => unlimitSeries(metric))}>Take it away</button>}
       <span class="note">{limit ? `${format(limit.series)} count now` : "Those that are there stay and take samples; rows that need more are refused."}</span>
       {error && <Failed error={error} />}
     </form>

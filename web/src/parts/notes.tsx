@@ -2,6 +2,7 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { type Note, annotate, forgetNote } from "../api";
+import { useGuarded } from "../hooks";
 import { type Span, type Zone, instant, timeText } from "../time";
 import { Failed } from "./small";
 
@@ -19,18 +20,9 @@ export function Notes({ notes, isWhole, database, span, zone, onChange }: Props)
   const [isOpen, setIsOpen] = useState(false);
   const [text, setText] = useState("");
   const [at, setAt] = useState("now");
-  const [error, setError] = useState<Error | null>(null);
+  const { error, guarded } = useGuarded(onChange);
   const field = useRef<HTMLInputElement>(null);
   useEffect(() => { if (isOpen) field.current?.focus(); }, [isOpen]);
-  const guarded = async (work: () => Promise<unknown>) => {
-    try {
-      await work();
-      setError(null);
-      onChange();
-    } catch (failed) {
-      setError(failed as Error);
-    }
-  };
   const add = () => guarded(async () => {
     const start = instant(at, Date.now(), zone);
     if (start === null) throw new Error("When must be a time, as now, 5m-ago or 2026/03/01-08:00.");

@@ -4,8 +4,8 @@ use super::{bad, body_of, confirm, place, refuse};
 use crate::http::{Call, NO_ROOM_FOR_NAMES, Reply};
 use crate::shared::Shared;
 use foliot_engine::{Engine, SeriesLimit};
-use foliot_model::{NamespaceId, Test};
-use foliot_proto_opentsdb::{Params, Request};
+use foliot_model::NamespaceId;
+use foliot_proto_opentsdb::Params;
 use hyper::StatusCode;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 pub(crate) const LIMITS_MAX: usize = 1_000;
 
 /// Bytes of a metric's name; each dot in it may divide measurement and field.
-const NAME_BYTES_MAX: usize = 4 << 10;
+const NAME_BYTES_MAX: usize = 1 << 10;
 
 pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
     let (store, namespace) = place(shared, &call)?;
@@ -30,17 +30,11 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
     }
 }
 
-/// A limit, and how many series count for it now: of several fields that its name may mean those of
-/// the fullest.
+/// A limit, and how many series count for it now.
 fn told(engine: &Engine, namespace: NamespaceId, limit: &SeriesLimit) -> Value {
-    let selector = Request::metric_selector(namespace, &limit.metric);
-    let only = |test: &Test| test.literals()?.first().cloned();
-    let readings = selector.names.iter();
-    let readings = readings.filter_map(|name| Some((only(&name.measurement)?, only(&name.field)?)));
-    let counts = readings.map(|(of, field)| engine.series_in(namespace, &of, &field));
     json!({
         "metric": limit.metric,
-        "series": counts.max().unwrap_or_default(),
+        "series": engine.metric_series(namespace, &limit.metric),
         "series_max": limit.series_max,
     })
 }

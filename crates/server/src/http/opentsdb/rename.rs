@@ -51,7 +51,8 @@ pub(super) fn rename(
     }
     let Rename { kind, old, new } = rename;
     if *kind == UidKind::Metric {
-        store.engine().rename_series_limit(scope.namespace, old, new).map_err(fail)?;
+        let limit = store.engine().rename_series_limit(scope.namespace, old, new);
+        commit = limit.map_err(fail)?.or(commit);
         for [measurement, field] in readings(old) {
             let named = (measurement.as_str(), field.as_str());
             let kinds = store.kinds();
