@@ -114,8 +114,8 @@ impl Engine {
         self.change_series_limit(namespace, metric, None)
     }
 
-    /// A metric that is renamed has its limit under its new name, unless that has one. Tells what to
-    /// wait for, if there was a limit.
+    /// A metric that is renamed has its limit under its new name, unless that has one. Tells what
+    /// to wait for, if there was a limit.
     ///
     /// # Errors
     /// When the wal refuses.
