@@ -5,7 +5,7 @@ import { check } from "../api";
 import { letterOf } from "../asking";
 import { halvesOf, promqlName, storedFields } from "../metric";
 import {
-  AGGREGATORS, FOLDS, type Form, type Language, type Question, TO_FILL_IN, bodyOf, emptyForm, formOf, influxqlOf, promqlOf, textOf,
+  AGGREGATORS, FOLDS, type Form, type Language, type Question, TO_FILL_IN, bodyOf, emptyForm, formOf, influxqlOf, promqlOf, textOf, windowOf, withWindow,
 } from "../question";
 import { isCounterName } from "../series";
 import { Filters } from "./filters";
@@ -72,8 +72,13 @@ export function Row({ question, database, index, canRemove, onChange, onRemove, 
     if (form?.metric && language !== "opentsdb" && told.current.texts.opentsdb !== question.text) told.current.texts = {};
     const { texts } = told.current;
     texts[question.language] = question.text;
+    // The step goes along, whichever text names it.
+    const window = windowOf(question);
+    const before = texts[language];
+    if (before !== undefined) return change({ ...question, language, isForm: next === "form", text: window ? withWindow(language, before, window) : before });
     // From one text to another language the way leads over the form that the text came from.
-    change({ ...question, language, isForm: next === "form", text: texts[language] ?? await translated(language, formOf(texts.opentsdb ?? "")) });
+    const origin = formOf(texts.opentsdb ?? "");
+    return change({ ...question, language, isForm: next === "form", text: await translated(language, origin && window ? { ...origin, window } : origin) });
   };
   return (
     <section class={`row ${question.isHidden ? "off" : ""}`} aria-label={`Query ${index + 1}`}>
