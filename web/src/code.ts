@@ -5,7 +5,7 @@ import { nextPromqlWord } from "./promql";
 import { type Body, withStep } from "./question";
 
 /** What the page wants beside the answer, others need not ask for. */
-const asked = ({ explain: _explain, makers: _makers, ...body }: Body) => body;
+const asked = ({ explain: _explain, makers: _makers, exact: _exact, ...body }: Body) => body;
 
 const shell = (text: string) => `'${text.replace(/'/g, "'\\''")}'`;
 

@@ -1,7 +1,7 @@
 // An answer as a file: a row for each sample, with a column for each label, or the rows of its tables.
 
 import type { Table } from "./api";
-import { type Series, type Value, labelsOf as labelNames } from "./series";
+import { type Series, type Value, isExact as isWhole, labelsOf as labelNames } from "./series";
 import { mapped } from "./slices";
 
 /** A cell of a file: quoted where it must be, and never a formula to a spreadsheet. */
@@ -25,6 +25,10 @@ const valueOf = ({ labels }: Series, label: string) => (Object.hasOwn(labels, la
 
 const isExact = (all: Series[]) => all.some((series) => series.nanos);
 
+/** A value in JSON: a whole number that came as a text is one again, with all its digits. */
+const valueText = (series: Series, index: number): string =>
+  (isWhole(series, index) ? String(series.values[index]) : JSON.stringify(series.values[index] ?? null));
+
 const OWN = new Set(["time", "time_ms", "time_ns", "name", "measurement", "field", "value"]);
 
 /** Labels of all series, each with the name of its column: no label takes the name of another column. */
@@ -46,9 +50,15 @@ export async function csv(all: Series[]): Promise<string[]> {
 /** Tables as CSV, one after another, each with its header. */
 export const tablesCsv = (all: Pick<Table, "columns" | "rows">[]): string => all.map(({ columns, rows }) => [columns, ...rows].map(line).join("")).join("\n");
 
+/** A series in JSON. */
+function seriesText(series: Series): string {
+  const { values, ...others } = series;
+  return `${JSON.stringify(others).slice(0, -1)},"values":[${values.map((_, index) => valueText(series, index)).join(",")}]}`;
+}
+
 /** Series as JSON, an array. */
 export const json = async (all: Series[]): Promise<string[]> =>
-  ["[", ...await mapped(all, (series) => (series === all[0] ? "" : ",\n") + JSON.stringify(series)), "]\n"];
+  ["[", ...await mapped(all, (series) => (series === all[0] ? "" : ",\n") + seriesText(series)), "]\n"];
 
 /** Series as lines of JSON, an object for each sample. Times to the nanosecond are texts, as everywhere. */
 export async function jsonLines(all: Series[]): Promise<string[]> {
@@ -56,7 +66,7 @@ export async function jsonLines(all: Series[]): Promise<string[]> {
   return mapped(all, (series) => {
     const own = labels.flatMap(([label, name]) => (Object.hasOwn(series.labels, label) ? [[name, series.labels[label]]] : []));
     const head = JSON.stringify(Object.fromEntries([["name", series.name], ["field", series.field], ...own])).slice(1, -1);
-    return series.times.map((time, index) => `{${isExact(all) ? `"time_ns":${JSON.stringify(series.nanos?.[index] ?? null)}` : `"time_ms":${time}`},${head},"value":${JSON.stringify(series.values[index] ?? null)}}\n`).join("");
+    return series.times.map((time, index) => `{${isExact(all) ? `"time_ns":${JSON.stringify(series.nanos?.[index] ?? null)}` : `"time_ms":${time}`},${head},"value":${valueText(series, index)}}\n`).join("");
   });
 }
 
@@ -71,15 +81,16 @@ export interface FileColumn {
   values: (bigint | number | string | boolean | null)[];
 }
 
-const isInteger = (value: Value) => typeof value === "number" && Number.isSafeInteger(value);
+/** Whether a column of 64 bits with a sign has room for it. */
+const isInteger = (value: Value | bigint) => (typeof value === "bigint" ? BigInt.asIntN(64, value) === value : Number.isSafeInteger(value));
 
 /** What JSON has no number for is a text there. */
 const LOST: Record<string, number> = { NaN: Number.NaN, Infinity, "-Infinity": -Infinity };
 
 /** A column of values of one kind; where they are of several it has texts, unless all are numbers. */
-function columnOf(name: string, values: Value[], isWhole: boolean): FileColumn {
+function columnOf(name: string, values: (Value | bigint)[], areWhole: boolean): FileColumn {
   const solid = values.filter((value) => value !== null);
-  if (isWhole && solid.every(isInteger)) return { name, kind: "integer", values: values.map((value) => (value === null ? null : BigInt(value))) };
+  if (areWhole && solid.every(isInteger)) return { name, kind: "integer", values: values.map((value) => (value === null ? null : BigInt(value))) };
   if (solid.length && solid.every((value) => typeof value === "boolean")) return { name, kind: "boolean", values };
   const numbers = values.map((value) => (typeof value === "string" ? LOST[value] ?? value : value));
   if (numbers.every((value) => value === null || typeof value === "number")) return { name, kind: "float", values: numbers };
@@ -96,7 +107,7 @@ export function columnsOf(all: Series[]): FileColumn[] {
     text("measurement", repeated(({ name }) => name)),
     text("field", repeated(({ field }) => field)),
     ...labelsOf(all).map(([label, name]) => text(name, repeated((series) => valueOf(series, label)))),
-    columnOf("value", all.flatMap(({ values }) => values), all.every(({ kind }) => kind === "integer" || kind === "unsigned")),
+    columnOf("value", all.flatMap((series) => series.values.map((value, index) => (isWhole(series, index) ? BigInt(value!) : value))), all.every(({ kind }) => kind === "integer" || kind === "unsigned")),
   ];
 }
 

@@ -299,6 +299,8 @@ export interface Body {
   end_ms: number;
   step_ms: number;
   unit?: "ns";
+  /** Whether whole numbers that a browser would lose digits of come as texts. */
+  exact?: boolean;
   /** Whether the answer tells how the question was read. */
   explain?: boolean;
   /** Whether the answer tells who made the series. */
@@ -308,6 +310,6 @@ export interface Body {
 }
 
 export const bodyOf = (question: Question, { start, end }: Span, stepMs: number): Body => ({
-  language: question.language, text: question.text, start_ms: start, end_ms: end, step_ms: stepMs, explain: true,
+  language: question.language, text: question.text, start_ms: start, end_ms: end, step_ms: stepMs, explain: true, exact: true,
 });
 

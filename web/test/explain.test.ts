@@ -17,6 +17,10 @@ describe("steps", () => {
     const tree = { type: "step", what: "mean", detail: "by host", took, steps: [{ type: "step", what: "read", detail: "m{host=*}", took, steps: [] }] };
     expect(stepsOf(tree)).toEqual([{ depth: 0, what: "mean", detail: "by host", took }, { depth: 1, what: "read", detail: "m{host=*}", took }]);
   });
+  it("of a question that failed are those that had begun, under the reason", () => {
+    const figures = { samples: 0, series: 0, samples_read: 9, series_read: 0, blocks_read: 0, blocks_summed: 0, blocks_skipped: 0, bytes_read: 0, pages_cached: 0, pages_loaded: 0, memory_peak_bytes: 0, took_ms: 1 };
+    expect(explained("m", figures, [{ depth: 0, what: "read", detail: "m" }], "too many samples")).toMatch(/^m\nno answer: too many samples\n {2}read m\nread: 9 samples\n/);
+  });
   it("are pasted as text, with what the whole took", () => {
     const figures = { samples: 60, series: 2, samples_read: 400, series_read: 2, blocks_read: 1, blocks_summed: 3, blocks_skipped: 5, bytes_read: 2048, pages_cached: 1, pages_loaded: 1, memory_peak_bytes: 4096, took_ms: 3 };
     const took = { ms: 2, series: 2, samples: 400 };

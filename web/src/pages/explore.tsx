@@ -24,7 +24,7 @@ import { curl, javascript, link, python } from "../code";
 import { type Walk, forget, keep, kept, walked } from "../history";
 import { useKeys } from "../keys";
 import { type Body, type Question, alone, asksStored, emptyForm, isGrowth, textOf } from "../question";
-import { plain } from "../series";
+import { numbers, plain } from "../series";
 import { type Explored, place, read, write, zoneOf } from "../state";
 import { durationText, timeText } from "../time";
 import { format } from "../units";
@@ -202,7 +202,7 @@ function Result({ found, explored, set, onRun }: ResultProps) {
   const isMap = explored.view === "heatmap" && hasBuckets;
   const buckets = useMemo(() => (isMap ? heat(all, answered.every(({ question }) => isGrowth(question))) : null), [all, isMap]);
   const lines = useMemo(() => bare.map((line) => ({ ...line, isHidden: hidden.has(line.title) })), [bare, hidden]);
-  if (!answered.length) return null;
+  if (!answered.length) return found.outcomes.some(({ error }) => error) ? <section class="card result"><Explain asked={found.outcomes} tookMs={found.tookMs} /></section> : null;
   const tables = answered.flatMap(({ answer }) => answer?.tables ?? []);
   const samples = answered.reduce((sum, { answer }) => sum + (answer?.figures.samples ?? 0), 0);
   const read = answered.reduce((sum, { answer }) => sum + (answer?.figures.samples_read ?? 0), 0);
@@ -249,7 +249,7 @@ function Result({ found, explored, set, onRun }: ResultProps) {
       {all.length > 0 && explored.view === "table" && <label class="check"><input type="checkbox" checked={isEach} onChange={(event) => setIsEach(event.currentTarget.checked)} />each value, not only the last</label>}
       {all.length > 0 && explored.view === "table" && !isEach && <Values of={of} zone={explored.zone} label="Values" />}
       {all.length > 0 && (explored.view === "samples" || (explored.view === "table" && isEach)) && <Samples all={all} titleIn={of.titleIn} zone={explored.zone} />}
-      {isGraph && all.every(({ values }) => values.every((value) => typeof value === "string")) && <p class="note" role="status">These values are {all.every(({ kind }) => kind === "string") ? "texts" : "infinite, or no numbers"}, which no graph shows: the table does.</p>}
+      {isGraph && all.every((one) => numbers(one).every((value) => value === null) && one.values.some((value) => typeof value === "string")) && <p class="note" role="status">These values are {all.every(({ kind }) => kind === "string") ? "texts" : "infinite, or no numbers"}, which no graph shows: the table does.</p>}
       {isGraph && (
         <>
           <Chart
