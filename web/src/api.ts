@@ -97,6 +97,8 @@ export interface Table {
   name: string;
   labels: Record<string, string>;
   columns: string[];
+  /** Of each column, where all its values are of one: times are texts of nanoseconds. */
+  kinds?: string[];
   rows: Value[][];
 }
 

@@ -2,6 +2,7 @@
 
 import { type Word, nextWord } from "./influxql";
 import { nextPromqlWord } from "./promql";
+import { nextSqlWord } from "./sql";
 import { type Body, withStep } from "./question";
 
 /** What the page wants beside the answer, others need not ask for. */
@@ -62,6 +63,11 @@ export function link(origin: string, database: string, body: Body): string {
     const text = bound(body.text, nextPromqlWord, { $step: `${body.step_ms}ms`, $range: `${body.end_ms - body.start_ms}ms`, $start: seconds(body.start_ms), $end: seconds(body.end_ms) });
     const params = new URLSearchParams([...named, ["query", text], ["start", seconds(body.start_ms)], ["end", seconds(body.end_ms)], ["step", `${body.step_ms}ms`]]);
     return `${origin}/prometheus/api/v1/query_range?${params}`;
+  }
+  if (body.language === "sql") {
+    const time = (ms: number) => `TIMESTAMP '${new Date(ms).toISOString()}'`;
+    const q = bound(body.text, nextSqlWord, { $step: `INTERVAL '${body.step_ms} milliseconds'`, $start: time(body.start_ms), $end: time(body.end_ms) });
+    return `${origin}/api/v3/query_sql?${new URLSearchParams([...named, ["q", q], ["format", "json"]])}`;
   }
   const q = bound(body.text, nextWord, { $step: `${body.step_ms}ms`, $start: `${body.start_ms}ms`, $end: `${body.end_ms}ms` });
   return `${origin}/query?${new URLSearchParams([...named, ["epoch", "ms"], ["q", q]])}`;

@@ -5,7 +5,10 @@ import type { UnknownName } from "./advice";
 import type { Halves } from "./metric";
 import type { Span } from "./time";
 
-export type Language = "opentsdb" | "influxql" | "promql";
+export type Language = "opentsdb" | "influxql" | "promql" | "sql";
+
+/** What languages are called. */
+export const LANGUAGES: Record<Language, string> = { opentsdb: "OpenTSDB", influxql: "InfluxQL", promql: "PromQL", sql: "SQL" };
 
 export interface Question {
   language: Language;
@@ -208,22 +211,6 @@ export function storedTexts(metric: string): Question {
 export const influxqlOf = (form: Form, { measurement, field }: Halves): string =>
   selectText(measurement, field ? quoted(field) : "*", form);
 
-/** Where InfluxQL's text says its windows. */
-const INFLUX_WINDOW = /\btime\(\s*(\$step|\d+(?:ms|s|m|h|d|w))(?=\s*[,)])/i;
-
-/** The window that a text names, "$step" for the page's; nothing where it has none, or another language says it in another way. */
-export function windowOf({ language, text }: Pick<Question, "language" | "text">): string | null {
-  if (language === "opentsdb") return formOf(text)?.window || null;
-  return language === "influxql" ? INFLUX_WINDOW.exec(text)?.[1] ?? null : null;
-}
-
-/** The text with another window, where it has one. */
-export function withWindow(language: Language, text: string, window: string): string {
-  const form = language === "opentsdb" ? formOf(text) : null;
-  if (form) return form.window ? textOf({ ...form, window }) : text;
-  return language === "influxql" ? text.replace(INFLUX_WINDOW, () => `time(${window}`) : text;
-}
-
 /** A name as PromQL says it, in a selector. */
 export const selectorOf = (name: string): string => (/^[a-zA-Z_:][\w:]*$/.test(name) ? name : `{${quoted(name)}}`);
 
@@ -270,6 +257,7 @@ export function raw(question: Question): Question {
 
 /** Whether its samples are asked as they are stored, and not what is computed of them. */
 export function asksStored({ language, text }: Question): boolean {
+  if (language === "sql") return false;
   if (language === "opentsdb") return formOf(text) !== null;
   if (language === "promql") return raw({ language, text, isForm: false, isHidden: false }).text !== text || /^\s*[\w:]*\s*(\{[^{}]*\})?\s*\[[^\]]*\]\s*$/.test(text);
   return !/^\s*select\b[^]*?(\(|[-+/%&|^])[^]*?\bfrom\b/i.test(text.replace(/"(\\.|[^"\\])*"|'(\\.|[^'\\])*'/g, "x")) && !/\bfrom\s*\(/i.test(text);

@@ -6,6 +6,7 @@ import { halvesOf, promqlName, storedFields } from "./metric";
 import { nearest, partsOf } from "./nearest";
 import { metricsIn, quotedMetricsIn, withMetric } from "./promql";
 import { type Language, type Question, formOf, selectorOf, textOf } from "./question";
+import { bareSql, quotedSql, sqlWords, tablesIn } from "./sql";
 
 /** Names that are offered for one that is none. */
 export const NEAREST_MAX = 6;
@@ -81,9 +82,20 @@ async function unknownInOpentsdb(text: string, database: string, signal: AbortSi
   return { said: `No metric of this database is called “${name}”.`, name, others: nearest(name, known, NEAREST_MAX) };
 }
 
+/** Which table of SQL's text the store does not have. */
+async function unknownTable(text: string, database: string, signal: AbortSignal): Promise<Unknown | null> {
+  for (const name of tablesIn(text)) {
+    const known = await fields(name, { db: database }, signal);
+    if (known.fields.length) continue;
+    const all = await catalogue("measurements", { db: database, limit: LOOKED_AT }, signal);
+    return { said: `No table of this database is called “${name}”.`, name, others: nearest(name, all.names, NEAREST_MAX) };
+  }
+  return null;
+}
+
 /** Which name of a text the store does not have, if it is one that matters. */
 export const unknownOf: Record<Language, (text: string, database: string, signal: AbortSignal) => Promise<Unknown | null>> = {
-  opentsdb: unknownInOpentsdb, influxql: unknownIn, promql: unknownMetric,
+  opentsdb: unknownInOpentsdb, influxql: unknownIn, promql: unknownMetric, sql: unknownTable,
 };
 
 /** A question in which another name stands for one. */
@@ -91,6 +103,7 @@ export function renamedIn(question: Question, name: string, other: string): Ques
   const { language, text } = question;
   if (language === "promql") return { ...question, text: withMetric(text, name, other) };
   if (language === "influxql") return { ...question, text: renamed(text, name, other) };
+  if (language === "sql") return { ...question, text: sqlWords(text).map((word) => (word.class === "name" && bareSql(word.text) === name ? quotedSql(other) : word.text)).join("") };
   const form = formOf(text);
   return { ...question, text: form ? textOf({ ...form, metric: other }) : text.replaceAll(name, () => other) };
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { curl, javascript, link, python } from "../src/code";
 import { halvesOf } from "../src/metric";
-import { about, alone, asksStored, comparedOf, emptyForm, filteredOf, formOf, influxqlOf, insteadOf, isRate, isShare, patternOf, promqlOf, raw, selectText, textOf, windowOf, withWindow } from "../src/question";
+import { about, alone, asksStored, comparedOf, emptyForm, filteredOf, formOf, influxqlOf, insteadOf, isRate, isShare, patternOf, promqlOf, raw, selectText, textOf } from "../src/question";
 
 describe("forms", () => {
   it.each([
@@ -156,15 +156,5 @@ describe("the step of a row", () => {
     expect(promqlOf(form("none:1h-p95:cpu.user"), "cpu_user")).toBe("quantile_over_time(0.95, cpu_user[1h])");
     expect(promqlOf(form("sum:1m-avg:rate{dropcounter}:cpu.user"), "cpu_user")).toBe("sum (rate(cpu_user[1m]))");
     expect(promqlOf(form("avg:$step-avg:cpu.user"), "cpu_user")).toBe("avg (cpu_user)");
-  });
-  it("is read from a text and put into another", () => {
-    expect(windowOf({ language: "influxql", text: "SELECT mean(v) FROM m GROUP BY host, time( 1m , 10s)" })).toBe("1m");
-    expect(windowOf({ language: "influxql", text: "SELECT mean(v) FROM m GROUP BY time($step)" })).toBe("$step");
-    expect(windowOf({ language: "opentsdb", text: "sum:10s-avg:m" })).toBe("10s");
-    for (const text of ["SELECT v FROM m", "SELECT time(x) FROM m"]) expect(windowOf({ language: "influxql", text })).toBeNull();
-    expect(windowOf({ language: "promql", text: "rate(m[5m])" })).toBeNull();
-    expect(withWindow("influxql", "SELECT mean(v) FROM m GROUP BY time($step, 3s), *", "1h")).toBe("SELECT mean(v) FROM m GROUP BY time(1h, 3s), *");
-    expect(withWindow("opentsdb", "sum:10s-avg:m{a=*}", "$step")).toBe("sum:$step-avg:m{a=*}");
-    expect(withWindow("opentsdb", "sum:m", "1h")).toBe("sum:m");
   });
 });

@@ -25,6 +25,7 @@ import { type Walk, forget, keep, kept, walked } from "../history";
 import { useKeys } from "../keys";
 import { type Body, type Question, alone, asksStored, emptyForm, isGrowth, textOf } from "../question";
 import { numbers, plain } from "../series";
+import { shownIn, timeColumn } from "../relation";
 import { type Explored, place, read, write, zoneOf } from "../state";
 import { durationText, timeText } from "../time";
 import { format } from "../units";
@@ -193,9 +194,10 @@ function Result({ found, explored, set, onRun }: ResultProps) {
   const [focus, setFocus] = useState<number | null>(null);
   const noted = useAsked(`${explored.database} ${found.span.start} ${found.span.end}`, (signal) => annotations(explored.database, found.span.start, found.span.end, signal));
   const notes: Note[] = noted.answer?.annotations ?? NO_NOTES;
-  const answered = found.outcomes.filter(({ answer }) => answer);
+  const outcomes = useMemo(() => shownIn(found.outcomes, explored.view), [found, explored.view]);
+  const answered = outcomes.filter(({ answer }) => answer);
   const count = answered.reduce((sum, { answer }) => sum + (answer?.series.length ?? 0), 0);
-  const of = useMemo(() => drawn(found.outcomes, explored.top, found.outcomes.length > 1), [found, explored.top]);
+  const of = useMemo(() => drawn(outcomes, explored.top, outcomes.length > 1), [outcomes, explored.top]);
   const { lines: bare, unit, series: all } = of;
   const [isEach, setIsEach] = useState(false);
   const hasBuckets = useMemo(() => areBuckets(all), [all]);
@@ -210,7 +212,11 @@ function Result({ found, explored, set, onRun }: ResultProps) {
   const computed = answered.filter(({ question }) => !asksStored(question)).length;
   const asStored = !computed ? "as they are stored" : computed === answered.length ? "as they are computed; a metric alone shows what is stored" : `those of ${computed} as they are computed, the others as they are stored`;
   const isGraph = all.length > 0 && !isMap && ["graph", "number", "heatmap"].includes(explored.view);
-  const isListing = tables.length > 0 && !all.length;
+  // What has a graph, too, may be looked at as either.
+  const isTable = tables.length > 0 && !all.length;
+  const isListing = isTable && !tables.some((table) => timeColumn(table) >= 0);
+  // Where times come from the answer there is no step to tell of.
+  const hasSteps = answered.some(({ question: { language, text } }) => language !== "sql" || text.includes("$step"));
   const toggle = (name: string, isAlone: boolean) => setHidden((before) => {
     if (isAlone) {
       const others = lines.map((line) => line.title).filter((other) => other !== name);
@@ -225,13 +231,13 @@ function Result({ found, explored, set, onRun }: ResultProps) {
       <div class="result-head">
         <p class="note">
           {tables.length > 0 && `${tables.length} ${tables.length === 1 ? "table" : "tables"}, `}
-          {!isListing && `${all.length < count ? `The ${all.length} greatest of ${count} series by their means` : `${count} series`}, ${format(samples)} samples from ${format(read)} read, `}
-          in {Math.round(found.tookMs)} ms{!isListing && `; ${explored.view === "samples" ? asStored : `steps of ${durationText(found.stepMs)}`}`}
+          {!isTable && `${all.length < count ? `The ${all.length} greatest of ${count} series by their means` : `${count} series`}, ${format(samples)} samples from ${format(read)} read, `}
+          in {Math.round(found.tookMs)} ms{!isTable && (explored.view === "samples" ? `; ${asStored}` : hasSteps && `; steps of ${durationText(found.stepMs)}`)}
           {isGraph && all.length > LINES_MAX && `; the first ${LINES_MAX} are drawn`}
         </p>
         {!isListing && <ViewBar explored={explored} set={set} hasBuckets={hasBuckets} />}
       </div>
-      {tables.length > 0 && <Tables all={tables} />}
+      {tables.length > 0 && <Tables all={tables} zone={explored.zone} />}
       {!all.length && !tables.length && answered.some(({ answer }) => answer?.tables) && <Empty title="There is nothing of that kind"><p>The statement was carried out, and its list is empty.</p></Empty>}
       {!all.length && !answered.some(({ answer }) => answer?.tables) && (
         <Empty title="No samples in this range">

@@ -6,7 +6,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { type Panel, Refusal, type Saved, check, forgetSaved, keepSaved } from "../api";
 import { type Draft, NAME_CHARS_MAX, changed, draftOf, dropDraft, exploredOf, keepDraft, mustBeFree, panelOf, reworded, settled } from "../board";
 import { database } from "../database";
-import { type Language, bodyOf } from "../question";
+import { LANGUAGES, bodyOf } from "../question";
 import { pooled } from "../slices";
 import type { Explored } from "../state";
 import { instant, timeText } from "../time";
@@ -23,8 +23,6 @@ interface Props {
   /** Shows what is stored, where somebody else has changed it. */
   onStored: () => void;
 }
-
-const LANGUAGES: Record<Language, string> = { opentsdb: "OpenTSDB", influxql: "InfluxQL", promql: "PromQL" };
 
 const LOOKS: Explored["view"][] = ["graph", "table", "number"];
 

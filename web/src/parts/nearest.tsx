@@ -36,8 +36,8 @@ export function Nearest({ question, error, database, onChoose }: Props & { error
 
 /** Of questions that were answered with nothing, because what they name is nowhere. */
 export function NearestOfNothing({ question, database, onChoose }: Props) {
-  // OpenTSDB's door says by itself which name it does not know.
-  const look = question.language === "opentsdb" ? null : unknownOf[question.language];
+  // These say by themselves which name they do not know.
+  const look = ["opentsdb", "sql"].includes(question.language) ? null : unknownOf[question.language];
   const asked = useAsked(`${database} ${question.language} ${question.text}`, (signal) => (look ? look(question.text, database, signal) : Promise.resolve(null)));
   const unknown = asked.answer;
   if (!unknown) return null;
