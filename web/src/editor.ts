@@ -8,7 +8,7 @@ import { HighlightStyle, StreamLanguage, bracketMatching, syntaxHighlighting } f
 import { Annotation, EditorState, Prec, StateEffect, StateField } from "@codemirror/state";
 import { Decoration, type DecorationSet, EditorView, type KeyBinding, type Tooltip, keymap, placeholder, showTooltip } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
-import { type Position, catalogue, check, fields } from "./api";
+import { type Position, catalogue, fields } from "./api";
 import { CLAUSES, type Expected, FUNCTIONS, INFLUXQL_HELP, type Word, type WordClass, expected, nextWord, quotedName, quotedValue } from "./influxql";
 import { OPENTSDB_AGGREGATORS, OPENTSDB_PARTS, type OpentsdbExpected, nextOpentsdbWord, opentsdbExpected } from "./opentsdb";
 import { halvesOf, promqlName, storedFields } from "./metric";
@@ -19,6 +19,7 @@ import { type SqlExpected, nextSqlWord, quotedSql, quotedSqlValue, sqlExpected }
 import { SQL_CLAUSES, SQL_HELP, SQL_SIGNATURES, SQL_WINDOW } from "./sqlfunctions";
 import { OWN, WITHOUT_OWN, isOwn } from "./parts/own";
 import { type Language, bodyOf, selectorOf } from "./question";
+import { checked } from "./statements";
 
 const NAMES_OFFERED = 50;
 
@@ -372,7 +373,7 @@ function looker(view: EditorView, { language, database }: Editing) {
     const now = Date.now();
     const body = bodyOf({ language, text, isForm: false, isHidden: false }, { start: now - HOUR_MS, end: now }, MINUTE_MS);
     try {
-      const { wrong } = await check(database(), body, abort.signal);
+      const { wrong } = await checked(database(), body, abort.signal);
       return tell(wrong ? wrongOf(text, wrong) : null);
     } catch {
       // Who does not answer says it where something is asked.

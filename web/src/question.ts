@@ -299,5 +299,7 @@ export interface Body {
 
 export const bodyOf = (question: Question, { start, end }: Span, stepMs: number): Body => ({
   language: question.language, text: question.text, start_ms: start, end_ms: end, step_ms: stepMs, explain: true, exact: true,
+  // A table tells times as they are.
+  ...(question.language === "sql" ? { unit: "ns" } : {}),
 });
 

@@ -58,16 +58,14 @@ export const quotedSql = (name: string) => (/^[A-Za-z_]\w*$/.test(name) && !KEYW
 
 export const quotedSqlValue = (value: string) => `'${value.replace(/'/g, "''")}'`;
 
-/** The statements of a text, each without what ends it. */
+/** The statements of a text, each without what ends it, and with blanks for what stands before it: so places in it stay what they are. */
 export function statementsOf(text: string): string[] {
-  const found: string[] = [];
-  let from = 0;
-  for (const word of sqlWords(text)) {
-    if (word.text !== ";") continue;
-    found.push(text.slice(from, word.at));
-    from = word.at + 1;
-  }
-  return [...found, text.slice(from)].map((one) => one.trim()).filter((one) => sqlWords(one).some(isSolid));
+  const ends = [...sqlWords(text).filter((word) => word.text === ";").map(({ at }) => at), text.length];
+  const statements = ends.map((end, index) => {
+    const from = index ? ends[index - 1]! + 1 : 0;
+    return { before: text.slice(0, from), said: text.slice(from, end) };
+  });
+  return statements.filter(({ said }) => sqlWords(said).some(isSolid)).map(({ before, said }) => before.replace(/[^\n]/gu, " ") + said);
 }
 
 /** The words of the statement that the cursor stands in. */

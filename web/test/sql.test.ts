@@ -26,7 +26,8 @@ describe("words of SQL", () => {
     expect(quotedSqlValue("it's \\")).toBe("'it''s \\'");
   });
   it("make statements, whose ends stand in no name and no text", () => {
-    expect(statementsOf("SELECT ';' FROM \"a;b\"; -- none; here\n; SELECT 2 ;")).toEqual(["SELECT ';' FROM \"a;b\"", "SELECT 2"]);
+    expect(statementsOf("SELECT ';' FROM \"a;b\"; -- none; here\n; SELECT 2 ;").map((one) => one.trim())).toEqual(["SELECT ';' FROM \"a;b\"", "SELECT 2"]);
+    expect(statementsOf("SELECT 1;\nSELECT 2")).toEqual(["SELECT 1", "         \nSELECT 2"]);
     expect(statementsOf(" ; ")).toEqual([]);
   });
   it("name tables behind FROM", () => expect(tablesIn('SELECT 1 FROM (SELECT * FROM "a b") AS x; SELECT 2 FROM c; SELECT * FROM information_schema.tables')).toEqual(["a b", "c"]));

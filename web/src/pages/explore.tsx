@@ -27,6 +27,7 @@ import { type Body, type Question, alone, asksStored, emptyForm, isGrowth, textO
 import { numbers, plain } from "../series";
 import { shownIn, timeColumn } from "../relation";
 import { type Explored, place, read, write, zoneOf } from "../state";
+import { partsOf } from "../statements";
 import { durationText, timeText } from "../time";
 import { format } from "../units";
 
@@ -92,7 +93,7 @@ export function Explore({ params }: { params: URLSearchParams }) {
   const as = (write: (origin: string, database: string, body: Body) => string) => () => {
     try {
       const wanted = wantedOf(explored);
-      return explored.questions.filter(isAsked).map((question) => write(location.origin, explored.database, asBody(question, explored.view, wanted.span, wanted.stepMs))).join("\n");
+      return explored.questions.filter(isAsked).flatMap((question) => partsOf(asBody(question, explored.view, wanted.span, wanted.stepMs))).map((body) => write(location.origin, explored.database, body)).join("\n");
     } catch {
       // The page says what is wrong with it.
       return "";

@@ -3,12 +3,13 @@
 // as long as the page is open.
 
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { type Panel, Refusal, type Saved, check, forgetSaved, keepSaved } from "../api";
+import { type Panel, Refusal, type Saved, forgetSaved, keepSaved } from "../api";
 import { type Draft, NAME_CHARS_MAX, changed, draftOf, dropDraft, exploredOf, keepDraft, mustBeFree, panelOf, reworded, settled } from "../board";
 import { database } from "../database";
 import { LANGUAGES, bodyOf } from "../question";
 import { pooled } from "../slices";
 import type { Explored } from "../state";
+import { checked } from "../statements";
 import { instant, timeText } from "../time";
 import { type Unknown, renamedIn, unknownOf } from "../unknown";
 import { Failed } from "./small";
@@ -80,7 +81,7 @@ async function wrongIn(texts: Unstored): Promise<Wrong | null> {
   const signal = AbortSignal.timeout(CHECK_MS);
   const found = await pooled(texts, CHECKED_AT_ONCE, async ({ key, title, which, question, of }): Promise<Wrong | null> => {
     const now = Date.now();
-    const { wrong } = await check(of, bodyOf(question, { start: now - HOUR_MS, end: now }, MINUTE_MS), signal);
+    const { wrong } = await checked(of, bodyOf(question, { start: now - HOUR_MS, end: now }, MINUTE_MS), signal);
     return wrong ? { key, which, text: question.text, error: new Refusal(400, `“${title}”: ${wrong.message}`, wrong.position ?? null) } : null;
   });
   return found.find((one) => one !== null) ?? null;
