@@ -104,8 +104,8 @@ pub(crate) struct Work<'a> {
     out: Out,
     /// Its place in the list of queries that run.
     entry: Option<Entry>,
-    /// What a brief one was, one after the other, and since when.
-    titles: Vec<(Title, Instant)>,
+    /// What a brief one was, one after the other.
+    titles: Vec<Titled>,
     status: StatusCode,
 }
 
@@ -263,10 +263,19 @@ impl Work<'_> {
     pub(crate) fn list_as(&mut self, title: impl FnOnce() -> Title) {
         let title = Title { from: self.from, ..title() };
         if self.is_brief() {
-            self.titles.push((title, Instant::now()));
+            self.titles.push(Titled { title, began: Instant::now(), error: None });
         } else {
             let (queries, meter) = (&self.shared.queries, self.meter.clone());
             self.entry = Some(queries.enter(self.who.clone(), title, meter));
+        }
+    }
+
+    /// What is listed now has no answer, for this reason.
+    pub(crate) fn note_failure(&mut self, reason: &str) {
+        match (&mut self.entry, self.titles.last_mut()) {
+            (Some(entry), _) => entry.fail(reason),
+            (None, Some(titled)) => titled.error = Some(reason.to_owned()),
+            (None, None) => {}
         }
     }
 
@@ -284,6 +293,13 @@ impl Work<'_> {
     pub(crate) fn out(&mut self) -> &mut Vec<u8> {
         &mut self.out.bytes
     }
+}
+
+/// What a brief query was listed as, since when, and why it has no answer.
+struct Titled {
+    title: Title,
+    began: Instant,
+    error: Option<String>,
 }
 
 /// Answers a query; the bytes go to [`Work::out`].
@@ -483,6 +499,10 @@ fn perform(
         work.list_as(|| *title);
     }
     let outcome = Pattern::weighed(|| (job.run)(&mut work));
+    let too_long = || work.out.check_size().err();
+    if let Some(failure) = outcome.as_ref().err().cloned().or_else(too_long) {
+        work.note_failure(&failure.message);
+    }
     // Whoever has the answer finds the query gone and its place free. Of a longer answer pieces may
     // still wait to be read.
     work.entry = None;

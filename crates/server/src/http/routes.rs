@@ -235,6 +235,7 @@ pub(crate) static ROUTES: &[Route] = &[
     row(GET, "/api/foliot/v1/jobs", Right::Operate, Target::Foliot(Foliot::Jobs)),
     row(POST, "/api/foliot/v1/jobs/cancel", Right::Operate, Target::Foliot(Foliot::CancelJob)),
     row(GET, "/api/foliot/v1/backups", Right::Operate, Target::Foliot(Foliot::Backups)),
+    row(GET, "/api/foliot/v1/audit", Right::Operate, Target::Foliot(Foliot::Audit)),
     row(ASK, "/ping", Right::Public, Target::Ping),
     row(ASK, "/api/v2/ping", Right::Public, Target::Ping),
     row(GET, "/health", Right::Public, Target::Health),

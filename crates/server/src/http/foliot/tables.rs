@@ -1,7 +1,6 @@
 //! Answers of statements that tell of names and settings, and not of samples: tables of a few rows.
 
-use super::encode::value_of;
-use super::encode::write_value;
+use super::encode::{Spelling, value_of, write_value};
 use crate::http::influx;
 use foliot_model::{Item, Table, TableHead};
 use serde_json::json;
@@ -13,8 +12,8 @@ use std::sync::Arc;
 const ROWS_MAX: u64 = 10_000;
 
 /// Writes tables, which stand behind the series of the answer and are held until then.
-#[derive(Default)]
 pub(super) struct Tables {
+    is_exact: bool,
     text: Vec<u8>,
     /// The table that is open.
     head: Option<Arc<TableHead>>,
@@ -23,6 +22,11 @@ pub(super) struct Tables {
 }
 
 impl Tables {
+    /// No tables yet; their values are spelled as those of series.
+    pub(super) fn new(Spelling { is_exact, .. }: Spelling) -> Self {
+        Self { is_exact, text: Vec::new(), head: None, rows: 0, rows_left_out: 0 }
+    }
+
     /// The tables as members of an array, and what is to be said of them.
     pub(super) fn finish(mut self) -> (Vec<u8>, Option<String>) {
         self.close();
@@ -65,7 +69,7 @@ impl Tables {
                 self.text.push(b',');
             }
             match value_of(item) {
-                Some(value) => write_value(value, &mut self.text),
+                Some(value) => write_value(value, self.is_exact, &mut self.text),
                 None => self.text.extend_from_slice(b"null"),
             }
         }
