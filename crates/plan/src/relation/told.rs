@@ -35,6 +35,31 @@ impl Relation {
     }
 }
 
+impl Relation {
+    /// What all operators do, the outer ones before those in them, each with how many it stands in.
+    pub fn steps(&self) -> Vec<(usize, Told)> {
+        let (mut steps, mut next, mut depth) = (Vec::new(), Some(self), 0);
+        while let Some(relation) = next {
+            steps.push((depth, relation.told()));
+            depth += 1;
+            next = relation.input();
+        }
+        steps
+    }
+
+    /// What the outermost operator reads; nothing of leaves.
+    fn input(&self) -> Option<&Self> {
+        match self {
+            Self::Listed { .. } | Self::Stored(_) | Self::Selected(_) => None,
+            Self::Filtered { input, .. }
+            | Self::Calculated { input, .. }
+            | Self::Sorted { input, .. }
+            | Self::Limited { input, .. } => Some(input),
+            Self::Grouped(of) => Some(&of.input),
+        }
+    }
+}
+
 fn word(fold: Fold) -> String {
     match fold {
         Fold::Quantile(share) => format!("{share} quantile"),

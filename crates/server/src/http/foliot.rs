@@ -220,7 +220,10 @@ fn dress(status: StatusCode, error: Value) -> Reply {
 }
 
 fn refuse_failure(failure: &Failure) -> Reply {
-    refuse(failure.status, &failure.message)
+    match failure.position {
+        Some(_) => refuse_at(&failure.message, failure.position),
+        None => refuse(failure.status, &failure.message),
+    }
 }
 
 fn bad(message: &str) -> Reply {

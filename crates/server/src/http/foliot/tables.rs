@@ -1,7 +1,7 @@
-//! Answers of statements that tell of names and settings, and not of samples: tables of a few rows.
+//! Answers that are tables, and not series: those of SQL, and those of InfluxQL's statements that tell
+//! of names and settings.
 
-use super::encode::value_of;
-use super::encode::write_value;
+use super::encode::{Unit, value_of, write_value};
 use crate::http::influx;
 use foliot_model::{Item, Table, TableHead};
 use serde_json::json;
@@ -11,6 +11,14 @@ use std::sync::Arc;
 /// Rows of an answer, of all its tables. A table of a browser holds no more; LIMIT and OFFSET give
 /// others.
 const ROWS_MAX: u64 = 10_000;
+
+/// What the columns of a table hold.
+pub(super) struct Typed {
+    /// A word for each.
+    pub(super) kinds: Vec<&'static str>,
+    /// The unit of times.
+    pub(super) unit: Unit,
+}
 
 /// Writes tables, which stand behind the series of the answer and are held until then.
 #[derive(Default)]
@@ -33,7 +41,29 @@ impl Tables {
         (self.text, note)
     }
 
-    fn open(&mut self, head: &Arc<TableHead>) {
+    /// Appends a piece of a table whose columns have types.
+    pub(super) fn typed(&mut self, table: &Table, typed: &Typed) {
+        self.piece(table, Some(typed));
+    }
+
+    fn piece(&mut self, table: &Table, typed: Option<&Typed>) {
+        if self.rows == ROWS_MAX {
+            self.rows_left_out += table.row_count() as u64;
+            return;
+        }
+        if !self.head.as_ref().is_some_and(|head| Arc::ptr_eq(head, &table.head)) {
+            self.close();
+            self.open(&table.head, typed);
+        }
+        for items in table.rows() {
+            self.row(&items, typed.map(|typed| typed.unit));
+        }
+        if table.is_last {
+            self.close();
+        }
+    }
+
+    fn open(&mut self, head: &Arc<TableHead>, typed: Option<&Typed>) {
         let separator = if self.text.is_empty() { "" } else { "," };
         let pairs = head.labels.iter().map(|(name, value)| (name.to_string(), json!(&**value)));
         let labels: serde_json::Map<_, _> = pairs.collect();
@@ -42,8 +72,12 @@ impl Tables {
         // Writing to memory cannot fail.
         let _ = write!(
             self.text,
-            "{separator}{{\"name\":{name},\"labels\":{labels},\"columns\":{columns},\"rows\":["
+            "{separator}{{\"name\":{name},\"labels\":{labels},\"columns\":{columns},"
         );
+        if let Some(typed) = typed {
+            let _ = write!(self.text, "\"kinds\":{},", json!(typed.kinds));
+        }
+        self.text.extend_from_slice(b"\"rows\":[");
         self.head = Some(head.clone());
     }
 
@@ -53,7 +87,7 @@ impl Tables {
         }
     }
 
-    fn row(&mut self, items: &[Item]) {
+    fn row(&mut self, items: &[Item], unit: Option<Unit>) {
         if self.rows == ROWS_MAX {
             self.rows_left_out += 1;
             return;
@@ -64,9 +98,10 @@ impl Tables {
             if at > 0 {
                 self.text.push(b',');
             }
-            match value_of(item) {
-                Some(value) => write_value(value, &mut self.text),
-                None => self.text.extend_from_slice(b"null"),
+            match (item, unit, value_of(item)) {
+                (Item::Time(time_ns), Some(unit), _) => unit.write(*time_ns, &mut self.text),
+                (_, _, Some(value)) => write_value(value, &mut self.text),
+                (_, _, None) => self.text.extend_from_slice(b"null"),
             }
         }
         self.text.push(b']');
@@ -75,20 +110,7 @@ impl Tables {
 
 impl influx::Tables for Tables {
     fn table(&mut self, table: &Table, _: &mut Vec<u8>) {
-        if self.rows == ROWS_MAX {
-            self.rows_left_out += table.row_count() as u64;
-            return;
-        }
-        if !self.head.as_ref().is_some_and(|head| Arc::ptr_eq(head, &table.head)) {
-            self.close();
-            self.open(&table.head);
-        }
-        for items in table.rows() {
-            self.row(&items);
-        }
-        if table.is_last {
-            self.close();
-        }
+        self.piece(table, None);
     }
 
     fn held_bytes(&self) -> usize {
