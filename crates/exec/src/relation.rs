@@ -69,7 +69,8 @@ fn open<'q>(relation: &'q Relation, context: Context<'q>) -> Result<Box<dyn Stre
     };
     let within = Context { depth: depth + 1, ..context };
     let input = step.time(|| opened(relation, within))?;
-    let reads = matches!(relation, Relation::Stored(_) | Relation::Selected(_));
+    // What folds read, they count by steps of their own.
+    let reads = matches!(relation, Relation::Stored(_));
     Ok(Box::new(Measured { input, step, reads, meter }))
 }
 
