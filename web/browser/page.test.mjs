@@ -78,7 +78,7 @@ test("questions that failed stand out, and costs are told over a time", async ()
     await page.getByText(/^Counted from \d{4}-/).waitFor();
     await row.getByText("✕ 1").waitFor();
   }
-  await page.getByLabel("by", { exact: true }).selectOption("failures");
+  await page.locator("label", { hasText: /^by/ }).locator("select").selectOption("failures");
   await becomes(() => costs.locator("tbody tr").first().textContent(), /✕/);
 });
 
@@ -592,11 +592,11 @@ test("what makes most series is counted at any time or of one, and each tells wh
 });
 
 test("lists of what makes most series go on, and a metric leads to those beside it", async () => {
-  await write(Array.from({ length: 30 }, (_, at) => `attic,box=b${at},side=${at % 2} f${at}=1,value=2 ${now()}000000000`).join("\n"));
+  await write(Array.from({ length: 30 }, (_, at) => `attic,box=b${at},face=${at % 2} f${at}=1,value=2 ${now()}000000000`).join("\n"));
   await go("#/metrics");
   const metrics = page.locator(".details > .card", { has: page.getByRole("heading", { name: "Metrics with most series" }) }).locator(".ranks > li");
   await becomes(() => metrics.count(), 20);
-  await page.getByRole("button", { name: "More metrics" }).click();
+  await page.getByRole("button", { name: "100 more metrics" }).click();
   await becomes(async () => await metrics.count() > 40, true);
   await page.locator(".ranks a", { hasText: /^attic\.f29$/ }).waitFor();
   await page.locator(".ranks a", { hasText: /^attic\.f29$/ }).click();

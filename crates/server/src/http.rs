@@ -10,6 +10,7 @@ mod plain;
 mod prometheus;
 mod reply;
 mod routes;
+mod sql;
 mod ticktock;
 
 pub(crate) use body::Budget;

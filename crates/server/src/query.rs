@@ -36,6 +36,7 @@ use foliot_lock::{Mutex, Rank};
 use foliot_model::{Frame, Labels, Pattern, Table, TimeRange};
 use foliot_plan::Series;
 use foliot_plan::grid::{Grid, Notes, Steps, Stored, Took};
+use foliot_plan::relation::Answer;
 use foliot_plan::rows::Select;
 use hyper::StatusCode;
 use out::Out;
@@ -54,11 +55,13 @@ const PIECES_AHEAD: usize = 3;
 pub(crate) struct Failure {
     pub(crate) status: StatusCode,
     pub(crate) message: String,
+    /// The line and the column of the query's text that are to blame, counted from 1.
+    pub(crate) position: Option<(usize, usize)>,
 }
 
 impl Failure {
     pub(crate) fn new(status: StatusCode, message: impl Into<String>) -> Self {
-        Self { status, message: message.into() }
+        Self { status, message: message.into(), position: None }
     }
 }
 
@@ -206,6 +209,41 @@ impl Work<'_> {
                 .inspect_err(|error| self.shared.metrics.limits.add_sources(error))
                 .map_err(Stopped::Query),
         }
+    }
+
+    /// Answers one table over what is stored, for which `each` is called piece by piece.
+    ///
+    /// # Errors
+    /// What stopped the query, or what `each` refused.
+    pub(crate) fn answer(&mut self, plan: &Answer, each: &mut Each<'_>) -> Result<Ran, Stopped> {
+        let query = Query { snapshot: self.snapshot, meter: self.meter.clone() };
+        let out = &mut self.out;
+        let mut failed = None;
+        let ran = foliot_exec::answer(&query, plan, &mut |table| {
+            let step = each(&table, &mut out.bytes).and_then(|()| out.send_if_large());
+            match step {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(failure) => {
+                    failed = Some(failure);
+                    ControlFlow::Break(())
+                }
+            }
+        });
+        match failed {
+            Some(failure) => Err(Stopped::Reader(failure)),
+            None => ran
+                .inspect_err(|error| self.shared.metrics.limits.add_sources(error))
+                .map_err(Stopped::Query),
+        }
+    }
+
+    /// Answers with a table that is there already.
+    ///
+    /// # Errors
+    /// What `each` refused, and when nobody takes it.
+    pub(crate) fn put(&mut self, table: &Table, each: &mut Each<'_>) -> Result<(), Failure> {
+        each(table, &mut self.out.bytes)?;
+        self.out.send_if_large()
     }
 
     /// Sends what was made so far, if that is much.

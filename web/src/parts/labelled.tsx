@@ -34,7 +34,7 @@ function Ranks({ title, note, ranked }: { title: string; note: string; ranked: R
           <li key={href}><a href={href}>{name}</a><span>{format(count)}</span><progress value={count} max={most} aria-hidden="true" /></li>
         ))}
       </ul>
-      {ranked.length > rows && <p class="bar"><button type="button" class="plain" aria-label={`More: ${title}`} onClick={() => setRows(rows + LISTED)}>{Math.min(LISTED, ranked.length - rows)} more</button></p>}
+      {ranked.length > rows && <p class="bar"><button type="button" class="plain" onClick={() => setRows(rows + LISTED)}>{Math.min(LISTED, ranked.length - rows)} more</button></p>}
       {rows >= ASKED && ranked.length >= ASKED && <p class="note">The first {ASKED}.</p>}
     </section>
   );

@@ -49,7 +49,7 @@ interface Rows {
 
 /** What is behind the end of a list: a way to more of it, or how others are found. */
 function More({ name, shown, known, isCut, onMore }: { name: string; shown: number; known: number; isCut: boolean; onMore: () => void }) {
-  if (shown < known || (isCut && known < ASKED_MAX)) return <p class="bar"><button type="button" class="plain" aria-label={`More ${name}`} onClick={onMore}>{LISTED_MORE} more</button></p>;
+  if (shown < known || (isCut && known < ASKED_MAX)) return <p class="bar"><button type="button" class="plain" onClick={onMore}>{LISTED_MORE} more {name}</button></p>;
   return isCut ? <p class="note">The first {known}; the list beside finds others by their names.</p> : null;
 }
 

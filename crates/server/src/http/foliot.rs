@@ -224,7 +224,10 @@ fn dress(status: StatusCode, error: Value) -> Reply {
 }
 
 fn refuse_failure(failure: &Failure) -> Reply {
-    refuse(failure.status, &failure.message)
+    match failure.position {
+        Some(_) => refuse_at(&failure.message, failure.position),
+        None => refuse(failure.status, &failure.message),
+    }
 }
 
 /// A failure, and what else is known of the question.

@@ -77,7 +77,7 @@ pub(crate) enum Target {
     InfluxQuery,
     /// InfluxDB 3: a statement of InfluxQL, which changes nothing.
     InfluxQuery3,
-    /// InfluxDB 3: SQL, which is refused.
+    /// InfluxDB 3: a statement of SQL.
     InfluxSql,
     /// InfluxDB 3: lists, makes and drops databases.
     InfluxDatabase,

@@ -37,7 +37,8 @@ impl Unit {
         }
     }
 
-    fn write(self, time_ns: i64, out: &mut Vec<u8>) {
+    /// Writes a time.
+    pub(super) fn write(self, time_ns: i64, out: &mut Vec<u8>) {
         // Writing to memory cannot fail.
         let _ = match self {
             Self::Seconds => write!(out, "{}", time_ns.div_euclid(NANOS_PER_SECOND)),

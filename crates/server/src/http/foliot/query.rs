@@ -7,11 +7,12 @@ use super::bounds;
 use super::encode::{Encoder, Figures, Spelling, Told, Unit};
 use super::promql::{PromQl, Said};
 use super::steps;
-use super::tables::Tables;
+use super::tables::{Tables, Typed};
 use super::{bad, place, refuse, refuse_at, refuse_failure, refuse_with};
-use crate::http::influx::{changes, may_ask, plan_for, tell, whole};
+use crate::http::influx::{changes, may_ask, may_read, plan_for, tell, whole};
 use crate::http::opentsdb::Scope;
 use crate::http::reply::Content;
+use crate::http::sql::Sql;
 use crate::http::{Asker, Call, Reply, accepts_gzip, body, named_database, reply};
 use crate::metrics::now_ns;
 use crate::query::{self, Failure, Job, Language, Reading, Stopped, Title, Work};
@@ -24,6 +25,7 @@ use foliot_model::{NANOS_PER_MILLI, NamespaceId};
 use foliot_proto_influx::influxql::{Parameter, Parameters, Select, Statement, parse};
 use foliot_proto_opentsdb::{HttpRequest, Request, text_of};
 use foliot_proto_prometheus::Expression;
+use foliot_proto_sql as sql;
 use hyper::StatusCode;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -65,10 +67,21 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
                 Question::InfluxQl(Box::new(InfluxQl { statements, database, policy, who, asker }))
             }
             Language::PromQl => Question::PromQl(Box::new(asked.promql(namespace)?)),
+            Language::Sql => {
+                may_read(&who, &database)
+                    .map_err(|message| refuse(StatusCode::FORBIDDEN, &message))?;
+                let (database, policy) = (database.clone(), policy.clone());
+                Question::Sql(Box::new(asked.sql(database, policy)?))
+            }
         })
     });
     if asked.checks {
         let formatted = reading.read(|| Ok::<_, Reply>(asked.formatted()))?;
+        let question = match question {
+            // What its names mean is a matter of what is stored.
+            Ok(Question::Sql(sql)) => planned(shared, sql, who, database).await,
+            other => other.map(drop),
+        };
         return checked(question, formatted);
     }
     let question = question?;
@@ -91,8 +104,9 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
     let job = reading.then(job.that_reads(true));
     let answered = query::answer(shared, reply::JSON, gzip, job).await;
     answered.map_err(|failure| match done.lock().take() {
-        Some(done) => refuse_with(&failure, done),
-        None => refuse_failure(&failure),
+        // What a place of the text is to blame for was not begun.
+        Some(done) if failure.position.is_none() => refuse_with(&failure, done),
+        _ => refuse_failure(&failure),
     })
 }
 
@@ -120,6 +134,22 @@ enum Question {
     OpenTsdb(Request, Box<Scope>),
     InfluxQl(Box<InfluxQl>),
     PromQl(Box<PromQl>),
+    Sql(Box<Sql>),
+}
+
+/// Plans a statement of SQL, and does no more.
+async fn planned(
+    shared: &Arc<Shared>,
+    sql: Box<Sql>,
+    who: Arc<Principal>,
+    database: String,
+) -> Result<(), Reply> {
+    let shared_by_job = shared.clone();
+    let job = Job::new(who, Some(Title::by_itself("check of SQL", database)), move |work| {
+        sql.plan(&shared_by_job, work).map(|_| Ran::default())
+    });
+    let answered = query::answer(shared, reply::JSON, false, job.that_reads(true)).await;
+    answered.map(drop).map_err(|failure| refuse_failure(&failure))
 }
 
 /// Statements that change nothing, and who asks them of what.
@@ -168,9 +198,9 @@ struct Form {
 
 /// The answer about a question that was only read: nothing, and what is wrong with its text, or how
 /// it is written in lines.
-fn checked(question: Result<Question, Reply>, formatted: Option<String>) -> Result<Reply, Reply> {
+fn checked(question: Result<(), Reply>, formatted: Option<String>) -> Result<Reply, Reply> {
     let wrong: Value = match question {
-        Ok(_) => Value::Null,
+        Ok(()) => Value::Null,
         Err(Reply { status: StatusCode::BAD_REQUEST, content: Content::Full(body), .. }) => {
             let body: Value = serde_json::from_slice(&body).unwrap_or_default();
             body.get("error").cloned().unwrap_or_default()
@@ -222,6 +252,7 @@ fn run(
             said = of_answer;
             ran
         }
+        Question::Sql(sql) => run_sql(shared, sql, (&mut tables, form.spelling), work)?,
     };
     let took_ms = began.elapsed().as_secs_f64() * 1000.0;
     // An expression of PromQL says better than its operators what it asks for.
@@ -234,6 +265,24 @@ fn run(
     let told = Told { ran: &ran, reads, took_ms, notes, tables, tree };
     encoder.finish(&told, work.out());
     Ok(ran)
+}
+
+/// Answers a statement of SQL with one table.
+fn run_sql(
+    shared: &Shared,
+    sql: &Sql,
+    (tables, spelling): (&mut Option<Tables>, Spelling),
+    work: &mut Work<'_>,
+) -> Result<Ran, Failure> {
+    let tables = tables.insert(Tables::new(spelling));
+    let typed = std::cell::RefCell::new(Typed { kinds: Vec::new(), unit: spelling.unit });
+    let mut on_types = |types: &[sql::Type]| {
+        typed.borrow_mut().kinds = types.iter().map(|of| of.name()).collect();
+    };
+    sql.run(shared, work, &mut on_types, &mut |table, _| {
+        tables.typed(table, &typed.borrow());
+        Ok(())
+    })
 }
 
 fn run_select(
@@ -323,7 +372,8 @@ impl Asked {
             Some("opentsdb") => Language::OpenTsdb,
             Some("influxql") => Language::InfluxQl,
             Some("promql") => Language::PromQl,
-            _ => return Err(bad("language: must be opentsdb, influxql or promql")),
+            Some("sql") => Language::Sql,
+            _ => return Err(bad("language: must be opentsdb, influxql, promql or sql")),
         };
         let end_ms = number_of("end_ms", now_ns() / NANOS_PER_MILLI)?;
         let start_ms = number_of("start_ms", end_ms.saturating_sub(RANGE_USUAL_MS))?;
@@ -424,6 +474,22 @@ impl Asked {
         let text = self.text.as_deref();
         let text = text.ok_or_else(|| bad("query: PromQL is asked as text"))?;
         PromQl::read(text, namespace, (self.start_ms, self.end_ms), self.step_ms, self.explains)
+    }
+
+    /// SQL's statement.
+    fn sql(&self, database: String, policy: Option<String>) -> Result<Sql, Reply> {
+        let text = self.text.as_deref();
+        let text = text.ok_or_else(|| bad("query: SQL is asked as text"))?;
+        let nanos = |millis: i64| millis.saturating_mul(NANOS_PER_MILLI);
+        let parameters = [
+            ("start".to_owned(), sql::Parameter::Time(nanos(self.start_ms))),
+            ("end".to_owned(), sql::Parameter::Time(nanos(self.end_ms))),
+            ("step".to_owned(), sql::Parameter::Interval(nanos(self.step_ms))),
+        ]
+        .into();
+        let statement = sql::Statement::parse(text)
+            .map_err(|error| refuse_at(&error.to_string(), error.position()))?;
+        Ok(Sql { statement, parameters, database, policy, now_ns: now_ns() })
     }
 
     /// InfluxQL's statements, which may change nothing.
