@@ -23,6 +23,9 @@ const line = (cells: (Value | undefined)[]) => `${cells.map(cell).join(",")}\n`;
 /** A label's value; `toString` and the like are names as others are. */
 const valueOf = ({ labels }: Series, label: string) => (Object.hasOwn(labels, label) ? labels[label]! : null);
 
+/** Kinds of whole numbers: those that a browser would lose digits of are texts. */
+const WHOLE = new Set(["integer", "unsigned"]);
+
 const isExact = (all: Series[]) => all.some((series) => series.nanos);
 
 /** A value in JSON: a whole number that came as a text is one again, with all its digits. */
@@ -70,9 +73,24 @@ export async function jsonLines(all: Series[]): Promise<string[]> {
   });
 }
 
+/** A cell of a table in JSON. */
+function cellText({ kinds }: Pick<Table, "kinds">, value: Value | undefined, at: number): string {
+  const isNumber = typeof value === "string" && WHOLE.has(kinds?.[at] ?? "");
+  return isNumber ? value : JSON.stringify(value ?? null);
+}
+
+/** Tables as JSON, an array. */
+export const tablesJson = (all: Table[]): string => `[${all.map((table) => {
+  const { rows, ...others } = table;
+  return `${JSON.stringify(others).slice(0, -1)},"rows":[${rows.map((row) => `[${row.map((value, at) => cellText(table, value, at)).join(",")}]`).join(",")}]}`;
+}).join(",\n")}]\n`;
+
 /** Tables as lines of JSON, an object for each row. */
-export const tablesJsonLines = (all: Table[]): string => all.map(({ name, labels, columns, rows }) =>
-  rows.map((row) => `${JSON.stringify({ ...(name ? { name } : {}), ...labels, ...Object.fromEntries(columns.map((column, at) => [column, row[at] ?? null])) })}\n`).join("")).join("");
+export const tablesJsonLines = (all: Table[]): string => all.map((table) => {
+  const { name, labels, columns, rows } = table;
+  const own = Object.entries({ ...(name ? { name } : {}), ...labels }).map(([label, value]) => `${JSON.stringify(label)}:${JSON.stringify(value)}`);
+  return rows.map((row) => `{${[...own, ...columns.map((column, at) => `${JSON.stringify(column)}:${cellText(table, row[at], at)}`)].join(",")}}\n`).join("");
+}).join("");
 
 /** A column of a file of columns. Times are in nanoseconds of UTC. */
 export interface FileColumn {
@@ -113,7 +131,18 @@ export function columnsOf(all: Series[]): FileColumn[] {
 
 /** Tables as columns: a row has those of its own table. */
 export function tableColumnsOf(all: Table[]): FileColumn[] {
-  const rows = all.flatMap(({ name, labels, columns, rows }) => rows.map((row) => new Map<string, Value>([...(name ? [["name", name] as const] : []), ...Object.entries(labels), ...columns.map((column, at) => [column, row[at] ?? null] as const)])));
+  const rows = all.flatMap(({ name, labels, columns, rows, kinds }) => rows.map((row) => {
+    const cells = columns.map((column, at) => [column, typeof row[at] === "string" && WHOLE.has(kinds?.[at] ?? "") ? BigInt(row[at]) : row[at] ?? null] as const);
+    return new Map<string, Value | bigint>([...(name ? [["name", name] as const] : []), ...Object.entries(labels), ...cells]);
+  }));
   const names = [...new Set(rows.flatMap((row) => [...row.keys()]))];
-  return names.map((name) => columnOf(name, rows.map((row) => row.get(name) ?? null), true));
+  // Those that are times in all tables that have them.
+  const isTime = (name: string) => {
+    const having = all.filter(({ columns }) => columns.includes(name));
+    return having.length > 0 && having.every(({ columns, kinds }) => kinds?.[columns.indexOf(name)] === "time");
+  };
+  return names.map((name) => {
+    const values = rows.map((row) => row.get(name) ?? null);
+    return isTime(name) ? { name, kind: "time", values: values.map((value) => (value === null ? null : BigInt(value))) } : columnOf(name, values, true);
+  });
 }

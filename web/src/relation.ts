@@ -47,7 +47,9 @@ export function linesOf(table: Table): Series[] {
 function shownAs(answer: Answer, view: Explored["view"]): Answer {
   if (!answer.tables || view === "table" || view === "samples") return answer;
   const tables = answer.tables.map((table) => ({ table, lines: linesOf(table) }));
-  return { ...answer, series: [...answer.series, ...tables.flatMap(({ lines }) => lines)], tables: tables.flatMap(({ table, lines }) => (lines.length ? [] : [table])) };
+  const series = [...answer.series, ...tables.flatMap(({ lines }) => lines)];
+  const figures = { ...answer.figures, series: series.length, samples: series.reduce((sum, { times }) => sum + times.length, 0) };
+  return { ...answer, series, figures, tables: tables.flatMap(({ table, lines }) => (lines.length ? [] : [table])) };
 }
 
 /** What was answered, as a view shows it. */

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Answer, Table } from "../src/api";
 import type { Outcome } from "../src/asking";
+import { tableColumnsOf, tablesJson, tablesJsonLines } from "../src/download";
 import { linesOf, shownIn } from "../src/relation";
 
 const table: Table = {
@@ -30,5 +31,20 @@ describe("a table with times", () => {
     for (const view of ["table", "samples"] as const) expect(shownIn([outcome([table])], view)[0]!.answer!.tables).toEqual([table]);
     const untyped = outcome([{ name: "", labels: {}, columns: ["time"], rows: [["1"]] }]);
     expect(shownIn([untyped], "graph")).toEqual([untyped]);
+  });
+});
+
+describe("a typed table as a file", () => {
+  const all: Table[] = [{ name: "", labels: {}, columns: ["time", "n", "t"], kinds: ["time", "integer", "string"], rows: [["1000000001", "9007199254740993", "12345678901234567"], [null, 7, null]] }];
+  it("keeps digits, times and texts", () => {
+    expect(tablesJsonLines(all)).toBe('{"time":"1000000001","n":9007199254740993,"t":"12345678901234567"}\n{"time":null,"n":7,"t":null}\n');
+    expect(tablesJson(all)).toContain('"rows":[["1000000001",9007199254740993,"12345678901234567"],[null,7,null]]}]');
+    const listed: Table = { name: "m", labels: { host: "a" }, columns: ["key"], rows: [["x"]] };
+    expect(tableColumnsOf([listed]).map(({ name, kind, values }) => [name, kind, ...values])).toEqual([["name", "text", "m"], ["host", "text", "a"], ["key", "text", "x"]]);
+    expect(tablesJsonLines([listed])).toBe('{"name":"m","host":"a","key":"x"}\n');
+    expect(JSON.parse(tablesJson(all))).toHaveLength(1);
+    expect(tableColumnsOf(all)).toEqual([
+      { name: "time", kind: "time", values: [1000000001n, null] }, { name: "n", kind: "integer", values: [9007199254740993n, 7n] }, { name: "t", kind: "text", values: ["12345678901234567", null] },
+    ]);
   });
 });

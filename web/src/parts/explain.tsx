@@ -5,7 +5,7 @@ import { useRef, useState } from "preact/hooks";
 import { type Answer, type Figures, Refusal, type Took, type TreeNode } from "../api";
 import { type Outcome, letterOf } from "../asking";
 import type { Question } from "../question";
-import { format } from "../units";
+import { format, many } from "../units";
 import { Copy, Failed, save } from "./small";
 
 interface Props {
@@ -72,7 +72,7 @@ export function stepsOf(node: TreeNode, depth = 0): Step[] {
 
 const tookText = (took: Took) => `${format(took.series)} series${took.samples > 0 ? ` from ${format(took.samples)} samples` : ""}, ${format(took.ms / 1000, "seconds")}`;
 
-const answerText = (figures: Figures) => `${format(figures.samples)} samples of ${format(figures.series)} series`;
+const answerText = (figures: Figures, rows?: number) => (rows === undefined ? `${format(figures.samples)} samples of ${format(figures.series)} series` : many(rows, "row"));
 
 /** What the whole question took, by name. */
 function costsOf(figures: Figures): [string, string][] {
@@ -92,9 +92,9 @@ function costsOf(figures: Figures): [string, string][] {
 }
 
 /** A question, its steps and what they took, to be pasted into a message. */
-export function explained(text: string, figures: Figures, steps: Step[], error = ""): string {
+export function explained({ text, figures, rows, error }: Pick<Saved, "text" | "figures" | "rows" | "error">, steps: Step[]): string {
   const tree = steps.map(({ depth, what, detail, took }) => `${"  ".repeat(depth + 1)}${[what, detail].filter(Boolean).join(" ")}${took ? ` (${tookText(took)})` : ""}`);
-  return [text, error ? `no answer: ${error}` : `answer: ${answerText(figures)}`, ...tree, ...costsOf(figures).map(([name, said]) => `${name}: ${said}`)].join("\n") + "\n";
+  return [text, error ? `no answer: ${error}` : `answer: ${answerText(figures, rows)}`, ...tree, ...costsOf(figures).map(([name, said]) => `${name}: ${said}`)].join("\n") + "\n";
 }
 
 /** A question, how it was answered, and what that took, as it is saved. */
@@ -103,6 +103,8 @@ export interface Saved {
   text: string;
   figures: Figures;
   tree?: TreeNode | undefined;
+  /** Rows that were answered, where that is a table. */
+  rows?: number;
   /** Why it has no answer; then steps are those that had begun. */
   error?: string;
 }
@@ -134,19 +136,19 @@ const STEPS_MAX = 2000;
 
 /** One question's steps. `letter` stands before the question. */
 function Steps({ letter, saved }: { letter: string; saved: Saved }) {
-  const { text, figures, tree, error } = saved;
+  const { text, figures, tree, error, rows } = saved;
   const steps = tree ? stepsOf(tree) : [];
   return (
     <li>
       <div class="head">
         <p class="asked"><b>{letter}</b> <span class="code">{text}</span></p>
         <span class="nowrap">
-          <Copy text={() => explained(text, figures, steps, error)}>Copy as text</Copy>
+          <Copy text={() => explained(saved, steps)}>Copy as text</Copy>
           <button type="button" class="plain" aria-label={`Save how ${letter} was answered as JSON`} onClick={() => save("foliot-explain.json", "application/json", [JSON.stringify(saved)])}>JSON</button>
         </span>
       </div>
       <ol class="tree">
-        <li class="d0">{error ? <><b class="quiet">no answer</b> <span>{error}</span></> : <><b>answer</b> <span>{answerText(figures)}</span></>}</li>
+        <li class="d0">{error ? <><b class="quiet">no answer</b> <span>{error}</span></> : <><b>answer</b> <span>{answerText(figures, rows)}</span></>}</li>
         {steps.map(({ depth, what, detail, took }, at) => (
           <li key={at} class={`d${Math.min(depth + 1, 8)}`}>
             <b>{what}</b> <span class="code">{detail}</span>
@@ -164,7 +166,7 @@ const doneOf = (error: Error | null) => (error instanceof Refusal ? error.done :
 
 /** What is told of a question that was answered, or that was begun and failed. */
 function savedFrom({ language, text }: Question, answer: Answer | null, error: Error | null): Saved | null {
-  if (answer) return { language, text, figures: answer.figures, tree: answer.tree };
+  if (answer) return { language, text, figures: answer.figures, tree: answer.tree, ...(answer.tables ? { rows: answer.tables.reduce((sum, { rows }) => sum + rows.length, 0) } : {}) };
   const done = doneOf(error);
   return done && { language, text, ...done, error: error!.message };
 }
