@@ -142,10 +142,9 @@ impl Lowering<'_> {
     fn count_of_rows(&mut self, call: &Call<'_>, fold: Fold) -> Result<Option<Typed>, SqlError> {
         let is_of_rows = fold == Fold::Count
             && match &call.function.args {
-                FunctionArguments::List(list) => matches!(
-                    &*list.args,
-                    [] | [FunctionArg::Unnamed(FunctionArgExpr::Wildcard)]
-                ),
+                FunctionArguments::List(list) => {
+                    matches!(&*list.args, [] | [FunctionArg::Unnamed(FunctionArgExpr::Wildcard)])
+                }
                 _ => false,
             };
         if !is_of_rows {
@@ -179,7 +178,11 @@ impl Lowering<'_> {
             ([_], None) => match self.scope.find("time") {
                 Some((place, column)) => (false, Typed::new(Formula::Column(place), column.of)),
                 None => {
-                    let text = format!("{}(x, time): {} has no column time", call.name, name_of(self.scope));
+                    let text = format!(
+                        "{}(x, time): {} has no column time",
+                        call.name,
+                        name_of(self.scope)
+                    );
                     return span::error(expr, text);
                 }
             },
@@ -207,9 +210,8 @@ impl Lowering<'_> {
             ([of, share, ..], []) => (*share, *of),
             _ => {
                 let name = &call.name;
-                let text = format!(
-                    "write {name}(0.95) WITHIN GROUP (ORDER BY x), or {name}(x, 0.95)"
-                );
+                let text =
+                    format!("write {name}(0.95) WITHIN GROUP (ORDER BY x), or {name}(x, 0.95)");
                 return span::error(expr, text);
             }
         };
@@ -219,9 +221,8 @@ impl Lowering<'_> {
             Some(Item::Integer(number)) => *number as f64,
             _ => -1.0,
         };
-        let is_descending = |by: &OrderByExpr| {
-            by.options.sort == Some(sqlparser::ast::OrderBySort::Desc)
-        };
+        let is_descending =
+            |by: &OrderByExpr| by.options.sort == Some(sqlparser::ast::OrderBySort::Desc);
         let number = match call.function.within_group.iter().any(is_descending) {
             true => 1.0 - number,
             false => number,
@@ -240,9 +241,8 @@ fn fold_type(
     fold: Fold,
     value: Typed,
 ) -> Result<(Typed, Type), SqlError> {
-    let wrong = |wanted: &str| {
-        span::error(expr, format!("{} takes {wanted}, not {}", call.name, value.of))
-    };
+    let wrong =
+        |wanted: &str| span::error(expr, format!("{} takes {wanted}, not {}", call.name, value.of));
     let of = match fold {
         Fold::Rows | Fold::Count => Type::Integer,
         Fold::Sum if value.of.is_number() => value.of,

@@ -21,16 +21,85 @@ const BUCKET_MONTH_NS: i64 = 946_684_800 * NANOS_PER_SECOND;
 
 /// All functions, for whoever misspelled one.
 const NAMES: &[&str] = &[
-    "abs", "acos", "approx_median", "approx_percentile_cont", "asin", "atan", "atan2", "avg",
-    "bool_and", "bool_or", "btrim", "ceil", "ceiling", "char_length", "coalesce", "concat", "cos",
-    "count", "date_bin", "date_part", "date_trunc", "every", "exp", "extract", "first",
-    "first_value", "floor", "from_unixtime", "greatest", "last", "last_value", "least", "left",
-    "length", "ln", "log", "log10", "log2", "lower", "ltrim", "max", "mean", "median", "min",
-    "mod", "now", "nullif", "percentile_cont", "pi", "position", "pow", "power", "replace",
-    "right", "round", "rtrim", "sin", "split_part", "sqrt", "starts_with", "stddev",
-    "stddev_pop", "stddev_samp", "strpos", "substr", "substring", "sum", "tan", "time_bucket",
-    "to_timestamp", "to_timestamp_micros", "to_timestamp_millis", "to_timestamp_nanos",
-    "to_timestamp_seconds", "trim", "upper", "var_pop", "var_samp", "variance",
+    "abs",
+    "acos",
+    "approx_median",
+    "approx_percentile_cont",
+    "asin",
+    "atan",
+    "atan2",
+    "avg",
+    "bool_and",
+    "bool_or",
+    "btrim",
+    "ceil",
+    "ceiling",
+    "char_length",
+    "coalesce",
+    "concat",
+    "cos",
+    "count",
+    "date_bin",
+    "date_part",
+    "date_trunc",
+    "every",
+    "exp",
+    "extract",
+    "first",
+    "first_value",
+    "floor",
+    "from_unixtime",
+    "greatest",
+    "last",
+    "last_value",
+    "least",
+    "left",
+    "length",
+    "ln",
+    "log",
+    "log10",
+    "log2",
+    "lower",
+    "ltrim",
+    "max",
+    "mean",
+    "median",
+    "min",
+    "mod",
+    "now",
+    "nullif",
+    "percentile_cont",
+    "pi",
+    "position",
+    "pow",
+    "power",
+    "replace",
+    "right",
+    "round",
+    "rtrim",
+    "sin",
+    "split_part",
+    "sqrt",
+    "starts_with",
+    "stddev",
+    "stddev_pop",
+    "stddev_samp",
+    "strpos",
+    "substr",
+    "substring",
+    "sum",
+    "tan",
+    "time_bucket",
+    "to_timestamp",
+    "to_timestamp_micros",
+    "to_timestamp_millis",
+    "to_timestamp_nanos",
+    "to_timestamp_seconds",
+    "trim",
+    "upper",
+    "var_pop",
+    "var_samp",
+    "variance",
 ];
 
 /// A call.
@@ -123,7 +192,8 @@ impl Lowering<'_> {
             return Ok(folded);
         }
         if call.is_distinct || call.filter.is_some() {
-            let text = format!("{} is no aggregate: DISTINCT and FILTER belong to those", call.name);
+            let text =
+                format!("{} is no aggregate: DISTINCT and FILTER belong to those", call.name);
             return span::error(expr, text);
         }
         let arguments = call.arguments(expr)?;
@@ -205,8 +275,7 @@ impl Lowering<'_> {
                 let text = format!("{argument} is {}, and has to be a number here", typed.of);
                 return span::error(argument, text);
             }
-            let keeps_type =
-                matches!(function, Math::Abs | Math::Floor | Math::Ceil | Math::Round);
+            let keeps_type = matches!(function, Math::Abs | Math::Floor | Math::Ceil | Math::Round);
             if at == 0 && keeps_type && arguments.len() == 1 {
                 of = typed.of;
             }
@@ -271,12 +340,7 @@ impl Lowering<'_> {
     }
 
     /// Windows of time, and parts of it.
-    fn of_time(
-        &mut self,
-        expr: &Expr,
-        name: &str,
-        arguments: &[&Expr],
-    ) -> Result<Typed, SqlError> {
+    fn of_time(&mut self, expr: &Expr, name: &str, arguments: &[&Expr]) -> Result<Typed, SqlError> {
         let (first, time, third) = match arguments {
             [first, time] => (first, time, None),
             [first, time, third] if name != "date_part" && name != "datepart" => {
@@ -318,8 +382,13 @@ impl Lowering<'_> {
                 let width = match (length.months, length.nanos) {
                     (0, nanos) if nanos > 0 => Width::Nanos(nanos),
                     (months, 0) if months > 0 => Width::Months(months),
-                    _ => return span::error(first, "a window is longer than nothing, and has \
-                                                    months or other units, not both"),
+                    _ => {
+                        return span::error(
+                            first,
+                            "a window is longer than nothing, and has \
+                                                    months or other units, not both",
+                        );
+                    }
                 };
                 let usual_ns = match (name, width) {
                     ("date_bin", _) => 0,
@@ -401,7 +470,8 @@ impl Lowering<'_> {
                 let (operator, left) = (Operator::Multiply, Box::new(typed.formula));
                 let right = Box::new(Formula::Constant(unit));
                 let nanos = Formula::Binary { operator, left, right };
-                let value = Box::new(Formula::Converted { value: Box::new(nanos), to: Kept::Integer });
+                let value =
+                    Box::new(Formula::Converted { value: Box::new(nanos), to: Kept::Integer });
                 Ok(Typed::new(Formula::Converted { value, to: Kept::Time }, Type::Time))
             }
             (other, _) => span::error(of, format!("{name} takes a number or a text, not {other}")),

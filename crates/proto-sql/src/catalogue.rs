@@ -32,7 +32,10 @@ impl fmt::Debug for Catalogue<'_> {
 
 /// The name that is most like another one: the same but for the case of letters, or else one that
 /// it is a part of.
-pub(crate) fn alike<'n>(name: &str, names: impl Iterator<Item = &'n str> + Clone) -> Option<&'n str> {
+pub(crate) fn alike<'n>(
+    name: &str,
+    names: impl Iterator<Item = &'n str> + Clone,
+) -> Option<&'n str> {
     let lower = name.to_lowercase();
     let same = names.clone().find(|other| other.to_lowercase() == lower);
     let near = || names.clone().find(|other| is_near(&lower, &other.to_lowercase()));
@@ -55,9 +58,8 @@ fn is_near(a: &str, b: &str) -> bool {
 
 /// ` (did you mean …?)`, or nothing.
 pub(crate) fn hint(name: &str, names: &[&str]) -> String {
-    alike(name, names.iter().copied()).map_or(String::new(), |other| {
-        format!("; did you mean {}?", quoted(other))
-    })
+    alike(name, names.iter().copied())
+        .map_or(String::new(), |other| format!("; did you mean {}?", quoted(other)))
 }
 
 /// A name as a statement has to write it.

@@ -102,7 +102,8 @@ pub(crate) fn moved(time: &Typed, by: Length, sign: i32) -> Option<Typed> {
         None if by.months != 0 => None,
         None => {
             let right = Box::new(Formula::Constant(Item::Integer(nanos)));
-            let (operator, left) = (foliot_plan::rows::Operator::Add, Box::new(time.formula.clone()));
+            let (operator, left) =
+                (foliot_plan::rows::Operator::Add, Box::new(time.formula.clone()));
             Some(Typed::new(Formula::Binary { operator, left, right }, Type::Time))
         }
     }

@@ -385,7 +385,14 @@ pub(crate) fn of_one_type(
     for each in firm {
         of = match of.joined(each.of) {
             Some(joined) => joined,
-            None => return crate::lowering::unlike(expr, what, &Typed::new(Formula::Column(0), of), each),
+            None => {
+                return crate::lowering::unlike(
+                    expr,
+                    what,
+                    &Typed::new(Formula::Column(0), of),
+                    each,
+                );
+            }
         };
     }
     if of == Type::Null && !open.is_empty() {

@@ -5,7 +5,9 @@ use crate::sift::{Order, Sifted, scan};
 use crate::table::{Source, Table};
 use crate::typed::Typed;
 use foliot_model::{Item, Kind};
-use foliot_plan::relation::{self, Bucket, Fold, Folded, Formula, Grouped, Relation, Selected, Width};
+use foliot_plan::relation::{
+    self, Bucket, Fold, Folded, Formula, Grouped, Relation, Selected, Width,
+};
 use foliot_plan::rows::{
     Absent, Buckets, Calculate, Carried, Column, Input, Layout, Reduce, Reducer, Rows, Scan,
     Select, Slot,

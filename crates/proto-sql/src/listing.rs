@@ -1,11 +1,11 @@
 //! What there is: tables and columns, as rows that stand in the question.
 
+use crate::SqlError;
 use crate::lowering::Ground;
 use crate::query::Rows;
 use crate::scope::Column;
 use crate::table::{Table, columns_of, find};
 use crate::typed::Type;
-use crate::SqlError;
 use foliot_model::{Item, Test};
 use foliot_plan::relation::Relation;
 use sqlparser::ast::{Ident, ObjectName, ObjectNamePart};
@@ -18,8 +18,7 @@ fn text(text: impl Into<Arc<str>>) -> Item {
 }
 
 fn listed(columns: &[(&str, Type)], rows: Vec<Vec<Item>>) -> Rows {
-    let columns: Vec<Column> =
-        columns.iter().map(|(name, of)| Column::new(*name, *of)).collect();
+    let columns: Vec<Column> = columns.iter().map(|(name, of)| Column::new(*name, *of)).collect();
     Rows { relation: Relation::Listed { columns: columns.len(), rows: rows.into() }, columns }
 }
 
@@ -34,12 +33,7 @@ pub(crate) fn show_tables(ground: Ground<'_>, like: Option<&str>) -> Result<Rows
 
 fn tables(ground: Ground<'_>, is_wanted: &dyn Fn(&str) -> bool) -> Result<Rows, SqlError> {
     let row = |name: &Arc<str>| {
-        vec![
-            text(ground.catalogue.database),
-            text(SCHEMA),
-            text(name.clone()),
-            text("BASE TABLE"),
-        ]
+        vec![text(ground.catalogue.database), text(SCHEMA), text(name.clone()), text("BASE TABLE")]
     };
     let names = (ground.catalogue.tables)()?;
     let rows = names.iter().filter(|name| is_wanted(name)).map(row).collect();

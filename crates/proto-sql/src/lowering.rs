@@ -1,12 +1,12 @@
 //! Names and expressions over the rows of FROM, and over its groups where rows are grouped.
 
+use crate::SqlError;
 use crate::aggregate;
 use crate::catalogue::{Catalogue, quoted};
 use crate::scope::Scope;
 use crate::span;
 use crate::statement::Parameters;
 use crate::typed::{Type, Typed};
-use crate::SqlError;
 use foliot_plan::relation::{Folded, Formula};
 use sqlparser::ast::{Expr, Spanned};
 use sqlparser::tokenizer::Span;
@@ -65,14 +65,15 @@ impl<'a> Lowering<'a> {
             return self.lowered(expr);
         }
         // A key may be any expression: it is known by what it comes to.
-        let mut over_rows = Lowering { depth: self.depth, ..Self::new(self.ground, self.scope, "") };
+        let mut over_rows =
+            Lowering { depth: self.depth, ..Self::new(self.ground, self.scope, "") };
         let key = match aggregate::is_in(expr) {
             true => None,
             false => over_rows.lowered(expr).ok(),
         };
-        let place = key.as_ref().and_then(|key| {
-            groups.keys.iter().position(|known| known.formula == key.formula)
-        });
+        let place = key
+            .as_ref()
+            .and_then(|key| groups.keys.iter().position(|known| known.formula == key.formula));
         if let (Some(place), Some(key)) = (place, key) {
             return Ok(Typed::new(Formula::Column(place), key.of));
         }

@@ -73,7 +73,10 @@ pub(crate) fn within(known: &Known<'_>, query: &Query) -> Result<Rows, SqlError>
     refused::of_query(query)?;
     for of in query.with.iter().flat_map(|with| &with.cte_tables) {
         let mut rows = within(&known, &of.query)?;
-        rename(&mut rows, &of.alias.columns.iter().map(|of| of.name.value.as_str()).collect::<Vec<_>>());
+        rename(
+            &mut rows,
+            &of.alias.columns.iter().map(|of| of.name.value.as_str()).collect::<Vec<_>>(),
+        );
         known.queries.insert(of.alias.name.value.clone(), rows);
     }
     let order: &[OrderByExpr] = match query.order_by.as_ref().map(|by| &by.kind) {
@@ -105,9 +108,7 @@ pub(crate) fn rename(rows: &mut Rows, names: &[&str]) {
 pub(crate) fn limited(relation: Relation, limits: Limits) -> Relation {
     match limits {
         Limits { offset: 0, limit: None } => relation,
-        Limits { offset, limit } => {
-            Relation::Limited { input: Box::new(relation), offset, limit }
-        }
+        Limits { offset, limit } => Relation::Limited { input: Box::new(relation), offset, limit },
     }
 }
 

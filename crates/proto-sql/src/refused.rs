@@ -31,7 +31,9 @@ pub(crate) fn statement(statement: &Statement) -> SqlError {
             "SQL makes no database: send CREATE DATABASE ... to /query as InfluxQL"
         }
         Statement::CreateIndex { .. } => "there is no index to make: all labels are indexed",
-        Statement::StartTransaction { .. } | Statement::Commit { .. } | Statement::Rollback { .. } => {
+        Statement::StartTransaction { .. }
+        | Statement::Commit { .. }
+        | Statement::Rollback { .. } => {
             "there are no transactions: each statement sees what is stored when it begins"
         }
         Statement::Set(_) => "there is nothing to SET: a statement says all it wants",

@@ -56,11 +56,8 @@ impl Scope {
                 self.column(&whole)
             }
             Some(own) => {
-                let text = format!(
-                    "there is no table {} in FROM, but {}",
-                    quoted(&table),
-                    quoted(own)
-                );
+                let text =
+                    format!("there is no table {} in FROM, but {}", quoted(&table), quoted(own));
                 Err(SqlError::at(name.span, text))
             }
             None => Err(self.missing(name)),

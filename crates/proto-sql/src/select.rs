@@ -45,9 +45,7 @@ pub(crate) fn plan(
     let (source, scope) = from(known, &select.from)?;
     let condition = match &select.selection {
         None => None,
-        Some(condition) => {
-            Some(Lowering::new(known.ground, &scope, "WHERE").truth(condition)?)
-        }
+        Some(condition) => Some(Lowering::new(known.ground, &scope, "WHERE").truth(condition)?),
     };
     let shown = shown(select, &scope)?;
     let lowered = lower(known, select, (&scope, &shown), order)?;

@@ -139,9 +139,13 @@ fn range_of(formula: &Formula) -> Option<TimeRange> {
     let none = TimeRange::new(end_ns, start_ns);
     Some(match operator {
         Operator::Equal => TimeRange::new(time_ns, time_ns),
-        Operator::Less => time_ns.checked_sub(1).map_or(none, |end_ns| TimeRange::new(start_ns, end_ns)),
+        Operator::Less => {
+            time_ns.checked_sub(1).map_or(none, |end_ns| TimeRange::new(start_ns, end_ns))
+        }
         Operator::LessOrEqual => TimeRange::new(start_ns, time_ns),
-        Operator::Greater => time_ns.checked_add(1).map_or(none, |start_ns| TimeRange::new(start_ns, end_ns)),
+        Operator::Greater => {
+            time_ns.checked_add(1).map_or(none, |start_ns| TimeRange::new(start_ns, end_ns))
+        }
         Operator::GreaterOrEqual => TimeRange::new(time_ns, end_ns),
         _ => return None,
     })
@@ -269,12 +273,11 @@ fn comparison(
     let constant = Calculate::Constant(item.clone());
     match (&carried, item) {
         // No label is empty: those that are absent are null.
-        (Carried::Label(_), Item::String(text)) if is_equality && text.is_empty() => {
-            match operator {
-                Operator::Equal => Some(truth(false)),
-                _ => Some(two(operator, slot(carried, slots), absent())),
-            }
-        }
+        (Carried::Label(_), Item::String(text)) if is_equality && text.is_empty() => match operator
+        {
+            Operator::Equal => Some(truth(false)),
+            _ => Some(two(operator, slot(carried, slots), absent())),
+        },
         (Carried::Label(_), Item::String(_)) if operator == Operator::Equal => {
             Some(two(operator, slot(carried, slots), constant))
         }

@@ -4,8 +4,8 @@ use crate::lowering::Ground;
 use crate::typed::Type;
 use crate::{Catalogue, SqlError, listing, query, refused};
 use foliot_plan::relation::Answer;
-use sqlparser::ast::{ObjectName, Query, ShowStatementFilter, ShowStatementFilterPosition};
 use sqlparser::ast::{self, ShowStatementOptions};
+use sqlparser::ast::{ObjectName, Query, ShowStatementFilter, ShowStatementFilterPosition};
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
@@ -143,7 +143,10 @@ impl Statement {
 
 fn pattern(options: &ShowStatementOptions) -> Result<Option<String>, SqlError> {
     let filter = match &options.filter_position {
-        Some(ShowStatementFilterPosition::Infix(filter) | ShowStatementFilterPosition::Suffix(filter)) => filter,
+        Some(
+            ShowStatementFilterPosition::Infix(filter)
+            | ShowStatementFilterPosition::Suffix(filter),
+        ) => filter,
         None => return Ok(None),
     };
     match filter {

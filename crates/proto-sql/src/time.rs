@@ -53,7 +53,9 @@ pub(crate) fn length(text: &str, unit: Option<&str>) -> Option<Length> {
         }
         let (number, decimals) = number(&word)?;
         let named = match words.peek() {
-            Some(next) if next.starts_with(|c: char| c.is_alphabetic() || c == 'µ') => words.next(),
+            Some(next) if next.starts_with(|c: char| c.is_alphabetic() || c == 'µ') => {
+                words.next()
+            }
             _ => None,
         };
         let named = named.as_deref().or(unit).unwrap_or("second");

@@ -3,9 +3,9 @@
 use crate::Error;
 use foliot_model::{Item, NANOS_PER_SECOND};
 use foliot_plan::relation::{Bucket, Part, Width};
+use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
-use jiff::Timestamp;
 
 /// The start of the window that a time lies in.
 pub(super) fn window_start(time_ns: i64, bucket: &Bucket) -> Result<i64, Error> {

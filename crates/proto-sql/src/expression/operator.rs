@@ -90,9 +90,8 @@ fn concatenated(expr: &Expr, left: Typed, right: Typed) -> Result<Typed, SqlErro
     if left.of == Type::Interval || right.of == Type::Interval {
         return span::error(expr, "|| joins texts: CAST an interval's seconds to text");
     }
-    let is_null = |typed: &Typed| {
-        Typed::new(Formula::IsNull(Box::new(typed.formula.clone())), Type::Boolean)
-    };
+    let is_null =
+        |typed: &Typed| Typed::new(Formula::IsNull(Box::new(typed.formula.clone())), Type::Boolean);
     let either = both(Operator::Or, is_null(&left), is_null(&right)).formula;
     let arguments = vec![left.formula, right.formula];
     let joined = Formula::Text { function: Words::Concat, arguments };
@@ -130,13 +129,13 @@ fn calculated(
         (of, Type::Interval) if of.is_number() && operator == Operator::Multiply => {
             scaled(expr, operator, right, left)
         }
-        (Type::Time, Type::Integer) | (Type::Integer, Type::Time) if is_shift => span::error(
-            expr,
-            "a timestamp is moved by an interval: write time + INTERVAL '1 hour'",
-        ),
+        (Type::Time, Type::Integer) | (Type::Integer, Type::Time) if is_shift => {
+            span::error(expr, "a timestamp is moved by an interval: write time + INTERVAL '1 hour'")
+        }
         (a, b) if a.is_number() && b.is_number() => {
             let is_whole = a.is_whole() && b.is_whole();
-            let are_bits = matches!(operator, Operator::BitAnd | Operator::BitOr | Operator::BitXor);
+            let are_bits =
+                matches!(operator, Operator::BitAnd | Operator::BitOr | Operator::BitXor);
             if are_bits && !is_whole {
                 return span::error(expr, "bits are those of integers: CAST to bigint");
             }
@@ -179,12 +178,7 @@ fn shifted(expr: &Expr, time: Typed, by: Typed, sign: i32) -> Result<Typed, SqlE
 }
 
 /// The sum or the difference of two intervals.
-fn lengths(
-    expr: &Expr,
-    operator: Operator,
-    left: Typed,
-    right: Typed,
-) -> Result<Typed, SqlError> {
+fn lengths(expr: &Expr, operator: Operator, left: Typed, right: Typed) -> Result<Typed, SqlError> {
     let (Some(a), Some(b)) = (constant::length(&left), constant::length(&right)) else {
         return Ok(binary(operator, left, right, Type::Interval));
     };
