@@ -214,7 +214,7 @@ fn limits_hold() {
 fn foliot_query_takes_sql() {
     let dir = Scratch::new();
     let server = start(&dir);
-    let url = format!("http://{}", server.address());
+    let url = format!("http://{}", server.address);
     let query = |format: &str, statement: &str| {
         let arguments =
             ["query", "--url", &url, "--db", "d", "--language", "sql", "--format", format];

@@ -5,7 +5,7 @@ mod windows;
 use crate::expression::{of_one_type, plain_name, power};
 use crate::lowering::Lowering;
 use crate::typed::{Type, Typed};
-use crate::{SqlError, catalogue, constant, refused, span};
+use crate::{SqlError, catalogue, refused, span};
 use foliot_model::{Item, NANOS_PER_SECOND};
 use foliot_plan::relation::{Formula, Words};
 use foliot_plan::rows::{Math, Operator};
