@@ -121,7 +121,7 @@ impl Lowering<'_> {
                 }
             }
             Fold::Quantile(_) if call.name.starts_with("p") || call.name.ends_with("cont") => {
-                let (share, of) = rows.quantile(expr, call, &arguments)?;
+                let (share, of) = rows.share(expr, call, &arguments)?;
                 (fold, value) = (Fold::Quantile(share), Some(of));
             }
             _ => of_first(1)?,
@@ -199,7 +199,7 @@ impl Lowering<'_> {
     }
 
     /// `percentile_cont(share) WITHIN GROUP (ORDER BY x)`, or the share behind `x`.
-    fn quantile(
+    fn share(
         &mut self,
         expr: &Expr,
         call: &Call<'_>,

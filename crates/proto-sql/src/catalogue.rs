@@ -8,6 +8,9 @@ use std::sync::Arc;
 /// Tells the shape of the table of a name; nothing where there is none.
 pub(crate) type ShapeOf<'a> = dyn Fn(&str) -> Result<Option<TableShape>, SqlError> + 'a;
 
+/// Tells the names of the labels of a table.
+pub(crate) type LabelsOf<'a> = dyn Fn(&TableShape) -> Result<Vec<Arc<str>>, SqlError> + 'a;
+
 /// What planning has to know beside the statement.
 pub struct Catalogue<'a> {
     /// What `now()` is, in nanoseconds since 1970.
@@ -17,7 +20,7 @@ pub struct Catalogue<'a> {
     /// The shape of a measurement; nothing where there is none.
     pub shape: &'a ShapeOf<'a>,
     /// The names of the labels of a measurement, in byte order.
-    pub labels: &'a dyn Fn(&TableShape) -> Result<Vec<Arc<str>>, SqlError>,
+    pub labels: &'a LabelsOf<'a>,
     /// The names of all measurements, in byte order.
     pub tables: &'a dyn Fn() -> Result<Vec<Arc<str>>, SqlError>,
     /// At most so many sources may be read of a table; nothing: any number.

@@ -7,6 +7,9 @@ use foliot_plan::relation::Formula;
 use sqlparser::ast::Ident;
 use std::sync::Arc;
 
+/// Columns that are named where one is not found.
+const NAMED: usize = 12;
+
 /// The columns of what stands behind FROM, by their places.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scope {
@@ -71,17 +74,16 @@ impl Scope {
             return SqlError::at(ident.span, text);
         };
         let names: Vec<&str> = self.columns.iter().map(|column| &*column.name).collect();
-        let text = format!(
-            "{} has no column {}{}",
-            quoted(table),
-            quoted(name),
-            match hint(name, &names) {
-                hint if hint.is_empty() => {
-                    format!("; SHOW COLUMNS FROM {} lists them", quoted(table))
-                }
-                hint => hint,
+        let hint = match hint(name, &names) {
+            hint if hint.is_empty() => {
+                let first: Vec<String> =
+                    names.iter().take(NAMED).map(|name| quoted(name)).collect();
+                let more = if names.len() > NAMED { ", …" } else { "" };
+                format!(", but {}{more}", first.join(", "))
             }
-        );
+            hint => hint,
+        };
+        let text = format!("{} has no column {}{hint}", quoted(table), quoted(name));
         SqlError::at(ident.span, text)
     }
 }

@@ -1,5 +1,5 @@
-//! Mean and spread of numbers that come one by one. B. P. Welford, "Note on a method for calculating
-//! corrected sums of squares and products", 1962.
+//! Mean and spread of numbers that come one by one. B. P. Welford, "Note on a method for
+//! calculating corrected sums of squares and products", 1962.
 
 /// Numbers so far.
 #[derive(Clone, Copy, Debug, Default)]
@@ -19,7 +19,8 @@ impl Moments {
         self.squares += before * (value - self.mean);
     }
 
-    /// The variance of all numbers, or of what they are a sample of; nothing where they are too few.
+    /// The variance of all numbers, or of what they are a sample of; nothing where there are too
+    /// few.
     pub(crate) fn variance(&self, is_sample: bool) -> Option<f64> {
         let freedom =
             self.count.checked_sub(u64::from(is_sample)).filter(|freedom| *freedom > 0)?;

@@ -1,5 +1,5 @@
-//! Answers that are tables, and not series: those of SQL, and those of InfluxQL's statements that tell
-//! of names and settings.
+//! Answers that are tables, and not series: those of SQL, and those of InfluxQL's statements that
+//! tell of names and settings.
 
 use super::encode::{Spelling, Unit, value_of, write_value};
 use crate::http::influx;

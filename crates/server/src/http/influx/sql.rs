@@ -1,4 +1,5 @@
-//! InfluxDB 3's `/api/v3/query_sql`: a statement of SQL, answered as rows that stand for themselves.
+//! InfluxDB 3's `/api/v3/query_sql`: a statement of SQL, answered as rows that stand for
+//! themselves.
 
 use super::ask::{encode, refuse};
 use super::needs::may_read;

@@ -1,5 +1,5 @@
-//! InfluxDB 3's API beside writing: questions in InfluxQL and SQL, whose answers are rows that stand
-//! for themselves, and its databases.
+//! InfluxDB 3's API beside writing: questions in InfluxQL and SQL, whose answers are rows that
+//! stand for themselves, and its databases.
 
 use super::ask::{Asked, QUERY_BYTES_MAX, carry_out, changes, read, refuse};
 use super::{influx_headers, sql};
