@@ -112,7 +112,7 @@ export function sqlExpected(text: string, cursor: number): SqlExpected {
   const solid = (isOpen ? before.slice(0, -1) : before).filter(isSolid);
   const said = (back: number) => solid.at(-back)?.text.toLowerCase() ?? "";
   const base = { typed: isOpen ? last.text.replace(/^["']/, "") : "", from: isOpen ? last.at : cursor, table: tablesAmong(statement)[0] ?? "", label: "" };
-  if (said(1) === "from") return { ...base, of: "tables" };
+  if (["from", "describe"].includes(said(1))) return { ...base, of: "tables" };
   // What is compared with, or listed, is a value of the name before.
   const isCompared = ["=", "<>", "!=", "like", "ilike", "~", "!~"].includes(said(1));
   const list = isCompared ? null : /^.*\bin\s*\([^()]*$/is.exec(text.slice(statement[0]?.at ?? 0, base.from));

@@ -27,7 +27,7 @@ export const SQL_SIGNATURES: Record<string, string> = {
 /** Words that may begin what follows. */
 export const SQL_CLAUSES = [
   "SELECT", "FROM", "WHERE time >= $start AND time < $end", "WHERE", "GROUP BY 1", "GROUP BY", "HAVING", "ORDER BY time", "ORDER BY", "DESC", "LIMIT", "OFFSET", "AS", "AND", "OR", "NOT", "IN", "IS NULL", "IS NOT NULL",
-  "LIKE", "BETWEEN", "DISTINCT", "INTERVAL '5 minutes'", "CASE WHEN", "SHOW TABLES", "SHOW COLUMNS FROM", "EXPLAIN",
+  "LIKE", "BETWEEN", "DISTINCT", "INTERVAL '5 minutes'", "CASE WHEN", "SHOW TABLES", "SHOW COLUMNS FROM", "DESCRIBE", "EXPLAIN", "EXPLAIN ANALYZE", "WITH",
 ];
 
 /** What may be selected of any table, beside its columns. */

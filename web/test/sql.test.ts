@@ -39,7 +39,7 @@ const at = (marked: string) => sqlExpected(marked.replace("|", ""), marked.index
 describe("what may stand at the cursor of SQL", () => {
   it.each([
     ["|", "words", ""], ["SEL|", "words", "SEL"], ["SELECT | FROM cpu", "columns", ""], ["SELECT us| FROM cpu", "columns", "us"], ["SELECT avg(us| FROM cpu", "columns", "us"],
-    ["SELECT a, | FROM cpu", "columns", ""], ["SELECT a |", "words", ""], ["SELECT a FROM |", "tables", ""], ["SELECT a FROM \"c p|", "tables", "c p"], ["SHOW COLUMNS FROM c|", "tables", "c"],
+    ["SELECT a, | FROM cpu", "columns", ""], ["SELECT a |", "words", ""], ["SELECT a FROM |", "tables", ""], ["SELECT a FROM \"c p|", "tables", "c p"], ["SHOW COLUMNS FROM c|", "tables", "c"], ["DESCRIBE |", "tables", ""],
     ["SELECT a FROM cpu W|", "words", "W"], ["SELECT a FROM cpu WHERE ho|", "columns", "ho"], ["SELECT a FROM cpu WHERE a > 1 AND |", "columns", ""],
     ["SELECT a FROM cpu WHERE host = |", "values", ""], ["SELECT a FROM cpu WHERE host = 'w|'", "values", "w"], ["SELECT a FROM cpu WHERE host IN ('a', '|", "values", ""],
     ["SELECT a FROM cpu GROUP BY |", "columns", ""], ["SELECT a FROM cpu ORDER BY ti|", "columns", "ti"], ["SELECT a FROM cpu LIMIT |", "words", ""], ["SELECT 'te|", "words", "te"],
