@@ -774,6 +774,8 @@ test("a dashboard says which of its questions name what is not there, and stores
   await page.getByRole("button", { name: "Save all the same" }).click();
   await page.getByLabel("Name of the dashboard").waitFor({ state: "detached" });
   assert.match((await stored("Doubting")).panels[0].address, /later\.two/);
+  // A panel says the same once it is there.
+  await page.locator(".panel").getByRole("alert").waitFor();
   forgive("400");
   await forgetBoard("Doubting");
 });
