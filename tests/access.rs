@@ -408,9 +408,15 @@ fn guesses_are_put_off_and_the_audit_log_holds_no_secret() {
     assert!(statuses[..10].iter().all(|status| *status == 401), "{statuses:?}");
     assert!(statuses[10..].contains(&429), "{statuses:?}");
     assert_eq!(guess("root", "geheimes").status, 200, "who is known goes on");
+    let write = server.post("/write?db=default&u=root&p=geheimes", "m v=1");
+    assert_eq!(write.status, 204, "{}", write.text());
+    let delete = "/query?u=root&p=geheimes&db=default&q=DELETE+FROM+m";
+    assert_eq!(server.post(delete, "").status, 200);
     let audit = std::fs::read_to_string(dir.path().join("audit.log")).unwrap();
     let line = "\"act\":\"failed login\",\"subject\":\"root\"";
     assert!(audit.contains(line) && audit.contains("\"create user\""), "{audit}");
+    let deleted = audit.lines().find(|line| line.contains("\"act\":\"delete\"")).unwrap();
+    assert!(deleted.contains("\"by\":\"root\""), "{deleted}");
     assert!(!audit.contains("geheim") && !audit.contains("guess"), "{audit}");
     server.stop();
 }

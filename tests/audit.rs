@@ -10,6 +10,7 @@
 
 mod harness;
 
+use harness::api::get;
 use harness::{Scratch, Server};
 use serde_json::{Value, json};
 
@@ -66,5 +67,18 @@ fn every_door_that_deletes_says_so() {
             json!(["influxql", "drop namespace", "d", 1, 0]),
         ]
     );
+    // The API tells the same, newest first.
+    let listed = get(&server, "audit?limit=3");
+    let row = |act: &Value| json!([act["act"], act["database"], act["samples"], act["last_ms"]]);
+    let rows: Vec<Value> = listed["acts"].as_array().unwrap().iter().map(row).collect();
+    let expected = [
+        json!(["drop namespace", "d", 0, null]),
+        json!(["keep", "d", null, null]),
+        json!(["delete", "default", 1, null]),
+    ];
+    assert_eq!((rows.as_slice(), &listed["is_whole"]), (expected.as_slice(), &json!(false)));
+    let all = get(&server, "audit");
+    assert_eq!(all["acts"].as_array().unwrap().len(), 7, "{all}");
+    assert_eq!((&all["is_whole"], &all["acts"][6]["last_ms"]), (&json!(true), &json!(0)));
     server.stop();
 }

@@ -863,3 +863,73 @@ fn a_query_that_runs_is_listed_and_ended() {
     post(&server, "queries/cancel", &json!({}), 400);
     server.stop();
 }
+
+#[test]
+fn a_question_that_fails_tells_how_far_it_came_and_is_counted_as_failed() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &["--limits-query-samples", "10"]);
+    let lines: String = (0..30).map(|n| format!("cpu,host=a v={n} {}\n", 600 + n)).collect();
+    write(&server, &lines);
+    let asked = |language: &str, text: &str, explain: bool| {
+        json!({"language": language, "text": text, "start_ms": 600_000, "end_ms": 700_000,
+            "step_ms": 10_000, "explain": explain})
+    };
+    let texts = [
+        ("opentsdb", "sum:$step-avg:cpu.v"),
+        ("influxql", "SELECT v FROM cpu WHERE time >= $start"),
+        ("promql", "sum(rate(cpu_v[1m]))"),
+    ];
+    for (language, text) in texts {
+        let refused = post(&server, "query", &asked(language, text, true), 413);
+        assert!(refused["error"]["message"].as_str().unwrap().contains("limits.query_samples"));
+        assert!(refused["tree"]["type"].is_string(), "{language}: {refused}");
+        assert!(refused["figures"]["took_ms"].as_f64().unwrap() > 0.0, "{language}: {refused}");
+        let plain = post(&server, "query", &asked(language, text, false), 413);
+        assert!(plain.get("tree").is_none() && plain.get("figures").is_none(), "{plain}");
+    }
+    // What cannot be read was not begun.
+    let unread = post(&server, "query", &asked("influxql", "SELECT FORM", true), 400);
+    assert!(unread.get("figures").is_none(), "{unread}");
+    // InfluxDB's door tells of a failure within an answer.
+    let answer = server.get("/query?db=default&q=SELECT%20v%20FROM%20cpu");
+    assert!(answer.text().contains("limits.query_samples"), "{}", answer.text());
+    ask(&server, &asked("opentsdb", "sum:$step-count:cpu.v{host=none*}", false));
+    for path in ["queries/costs", "queries/costs?within_ms=3600000"] {
+        let told = get(&server, path);
+        assert!(told["since_ms"].as_i64().unwrap() > 1_700_000_000_000, "{told}");
+        let costs = told["costs"].as_array().unwrap();
+        let cost = |text: &str| costs.iter().find(|cost| cost["text"] == text).unwrap();
+        for (_, text) in texts {
+            let cost = cost(text);
+            assert_eq!((&cost["count"], &cost["failed"]), (&json!(2), &json!(2)), "{cost}");
+            assert!(cost["error"].as_str().unwrap().contains("limits.query_samples"), "{cost}");
+        }
+        let of_influx = cost("SELECT v FROM cpu");
+        assert_eq!((&of_influx["count"], &of_influx["failed"]), (&json!(1), &json!(1)));
+        let good = cost("sum:$step-count:cpu.v{host=none*}");
+        assert_eq!((&good["failed"], &good["error"]), (&json!(0), &Value::Null));
+    }
+    assert_eq!(server.get(&format!("{ROOT}/queries/costs?within_ms=0")).status, 400);
+    assert_eq!(server.get(&format!("{ROOT}/queries/costs?within_ms=86400001")).status, 400);
+    server.stop();
+}
+
+#[test]
+fn whole_numbers_that_readers_lose_digits_of_are_texts_on_demand() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    write(
+        &server,
+        "m n=9007199254740991i,u=1 600\nm n=-9223372036854775808i,u=2 601\nm n=9007199254740992i 602",
+    );
+    let asked = |exact: bool| {
+        json!({"language": "opentsdb", "text": "none:m.n", "start_ms": 0, "end_ms": 700_000,
+            "exact": exact})
+    };
+    let values = |exact| ask(&server, &asked(exact))["series"][0]["values"].clone();
+    let plain = json!([9_007_199_254_740_991_i64, i64::MIN, 9_007_199_254_740_992_i64]);
+    assert_eq!(values(false), plain);
+    let exact = json!([9_007_199_254_740_991_i64, i64::MIN.to_string(), "9007199254740992"]);
+    assert_eq!(values(true), exact);
+    server.stop();
+}

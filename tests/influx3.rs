@@ -116,11 +116,6 @@ fn what_is_refused_says_why() {
             404,
             "database not found: nope",
         ),
-        (
-            "/api/v3/query_sql?db=d&q=SELECT+1".to_owned(),
-            501,
-            "there is no SQL here yet: ask in InfluxQL, at /api/v3/query_influxql?db=DATABASE&q=",
-        ),
     ] {
         let answer = server.get(&path);
         assert_eq!(answer.status, status, "{path}: {}", answer.text());

@@ -166,6 +166,7 @@ fn no_secret_is_written_said_or_kept() {
         "/api/foliot/v1/status",
         "/api/foliot/v1/queries",
         "/api/foliot/v1/queries/costs",
+        "/api/foliot/v1/audit",
         "/api/foliot/v1/settings",
         "/api/foliot/v1/logs",
         "/api/v2/authorizations",

@@ -70,15 +70,15 @@ test("another language begins with the text that is asked", async () => {
   await shown("load_one");
   await go(`#/explore?${new URLSearchParams([["start", "15m-ago"], ["m", "sum:load.one{host=a}"]])}`);
   await page.getByLabel("Language").selectOption("influxql");
-  await shown('SELECT mean("one") FROM "load" WHERE time >= $start AND time < $end AND "host" = \'a\' GROUP BY');
+  await shown('SELECT "one" FROM "load" WHERE time >= $start AND time < $end AND "host" = \'a\' GROUP BY *');
   await page.locator(".legend .line").first().waitFor();
-  await becomes(legend, ["load mean {host=a}"]);
+  await becomes(legend, ["load one {host=a}"]);
   // By way of another language it is the same question.
   await go(`#/explore?${new URLSearchParams([["start", "15m-ago"], ["m", "sum:load.one{host=a}"]])}`);
   await page.getByLabel("Language").selectOption("promql");
   await shown("load_one");
   await page.getByLabel("Language").selectOption("influxql");
-  await shown('SELECT mean("one") FROM "load" WHERE time >= $start AND time < $end AND "host" = \'a\' GROUP BY');
+  await shown('SELECT "one" FROM "load" WHERE time >= $start AND time < $end AND "host" = \'a\' GROUP BY *');
   await page.locator(".legend .line").first().waitFor();
   // What was asked in the language before comes back with it, and what was typed since stays where it was.
   await page.locator(".editor .cm-content").click();
@@ -91,6 +91,75 @@ test("another language begins with the text that is asked", async () => {
   await becomes(() => page.getByLabel("Metric").inputValue(), "load.one");
   await page.getByLabel("Language").selectOption("influxql");
   await shown("SHOW FIELD KEYS FROM load");
+});
+
+test("a row keeps its step when its language changes", async () => {
+  await load();
+  await go(`#/explore?${new URLSearchParams([["start", "15m-ago"], ["m", "sum:10s-max:load.one{host=a}"]])}`);
+  const shown = (wanted) => page.locator(".row .cm-content").filter({ hasText: wanted }).waitFor();
+  await page.getByLabel("Language").selectOption("influxql");
+  await shown("SELECT max(\"one\") FROM \"load\" WHERE time >= $start AND time < $end AND \"host\" = 'a' GROUP BY time(10s), *");
+  await page.locator(".editor .cm-content").click();
+  await page.keyboard.press("Control+A");
+  await page.keyboard.insertText("SELECT min(one) FROM load WHERE time >= $start GROUP BY time(30s)");
+  await page.keyboard.press("Enter");
+  await page.getByLabel("Language").selectOption("promql");
+  await shown('max_over_time(load_one{host="a"}[30s])');
+  await page.getByLabel("Language").selectOption("influxql");
+  await shown("SELECT min(one) FROM load WHERE time >= $start GROUP BY time(30s)");
+  await page.getByLabel("Language").selectOption("form");
+  await becomes(() => page.locator(".form label", { hasText: /^step/ }).locator("select").inputValue(), "30s");
+});
+
+test("Enter takes what the arrows have chosen, and asks where nothing is", async () => {
+  await write(`cellar,shelf=a wine=3,water=4 ${now()}000000000`);
+  const begun = "SELECT wine FROM cel";
+  await go(`#/explore?${new URLSearchParams([["start", "15m-ago"], ["i", "SELECT wine FROM "]])}`);
+  await page.locator(".editor .cm-content").click();
+  await page.keyboard.press("Control+End");
+  await page.keyboard.type("cel");
+  await page.getByRole("option", { name: /^cellar/ }).waitFor();
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("Enter");
+  await page.locator(".row .cm-content").filter({ hasText: "SELECT wine FROM cellar" }).waitFor();
+  assert.equal(new URLSearchParams(page.url().split("?")[1]).get("i"), "SELECT wine FROM ", "nothing was asked yet");
+  await page.keyboard.press("Enter");
+  await page.locator(".legend .line").first().waitFor();
+  await go(`#/explore?${new URLSearchParams([["start", "15m-ago"], ["i", "SELECT wine FROM  "]])}`);
+  await page.locator(".editor .cm-content").click();
+  await page.keyboard.press("Control+A");
+  await page.keyboard.type(begun);
+  await page.getByRole("option", { name: /^cellar/ }).waitFor();
+  await page.keyboard.press("Enter");
+  await becomes(() => new URLSearchParams(page.url().split("?")[1]).get("i"), begun, "what stands there is asked");
+  await page.evaluate(() => document.activeElement.blur());
+  await page.keyboard.press("?");
+  await page.getByText("take the offer that the arrows have chosen").waitFor();
+  forgive("400");
+});
+
+test("whole numbers keep their digits in tables and files", async () => {
+  await write(`vault n=9007199254740993i ${now() - 2}000000000\nvault n=7i ${now() - 60}000000000`);
+  await go("#/explore?start=15m-ago&m=none:vault.n&view=samples");
+  await page.getByRole("cell", { name: "9007199254740993", exact: true }).waitFor();
+  assert.match(readFileSync(await downloaded("CSV"), "utf8"), /,9007199254740993\n/);
+  await page.getByRole("button", { name: "Table", exact: true }).click();
+  await page.getByRole("cell", { name: "9007199254740993", exact: true }).waitFor();
+  assert.match(readFileSync(await downloaded("JSON"), "utf8"), /"values":\[7,9007199254740993\]/);
+  await page.getByRole("button", { name: "Graph", exact: true }).click();
+  await drawn();
+  await becomes(() => page.getByText("These values are").count(), 0);
+});
+
+test("a question that failed is explained as far as it came", async () => {
+  await load();
+  await go(`#/explore?${new URLSearchParams([["start", "15m-ago"], ["p", "load_one * on () load_one"], ["i", "SELECT FORM"]])}`);
+  await page.getByRole("alert").first().waitFor();
+  await page.getByText("Explain: how it was answered").click();
+  const told = page.locator(".cost > ul > li");
+  await becomes(() => told.first().textContent(), /^A load_one \* on \(\) load_one.*no answer.*\* of two sides.*read load_one.*at most.*in the server$/s);
+  await becomes(() => told.nth(1).textContent(), /^B was not begun: .*FORM/);
+  forgive("status of 4");
 });
 
 test("values stand beside the crosshair, two units have two axes, and steps and days are chosen", async () => {

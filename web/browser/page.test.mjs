@@ -63,6 +63,25 @@ test("a question that was asked elsewhere is asked again in Explore", async () =
   await becomes(() => page.url(), new RegExp(`start=${end - 600}000&end=${end}000&step=5s`));
 });
 
+test("questions that failed stand out, and costs are told over a time", async () => {
+  await load();
+  const refused = await fetch(`${API}/query`, { method: "POST", body: JSON.stringify({ language: "promql", text: "load_one / on () load_one" }) });
+  assert.equal(refused.status, 422);
+  await go("#/operations?view=queries");
+  const costs = page.getByRole("region", { name: "Slow, frequent and heavy questions" });
+  const row = costs.getByRole("row", { name: /load_one \/ on \(\) load_one/ });
+  await becomes(() => row.textContent(), /It failed, the last time with: .*✕ 1/);
+  for (const within of ["in the last hour", "in the last day"]) {
+    const asking = page.waitForRequest(/costs\?within_ms=/);
+    await page.getByLabel("Over which time").selectOption(within);
+    await asking;
+    await page.getByText(/^Counted from \d{4}-/).waitFor();
+    await row.getByText("✕ 1").waitFor();
+  }
+  await page.locator("label", { hasText: /^by/ }).locator("select").selectOption("failures");
+  await becomes(() => costs.locator("tbody tr").first().textContent(), /✕/);
+});
+
 test("Operations shows what was wrong with rows that were refused", async () => {
   await put("put refused.here 1 wrong<b>number bed=north\n");
   await go("#/operations");
@@ -97,9 +116,11 @@ test("samples are deleted once they were counted, and what has gone quiet stands
   await becomes(() => page.getByRole("button", { name: /^Delete/ }).count(), 0, "what was counted is no longer what is meant");
   await page.keyboard.press("Enter");
   await page.getByRole("button", { name: "Delete 1 sample of 1 series" }).click();
-  await page.getByText("Deleted: 1 sample of 1 series. The file audit.log beside the store says so.").waitFor();
+  await page.getByText("Deleted: 1 sample of 1 series. The audit log says so.").waitFor();
   await becomes(() => page.evaluate(() => document.activeElement?.getAttribute("role")), "status", "what became of it is read next");
   await page.getByText("1 series has samples, all of them in the last hour").waitFor();
+  const gone = page.getByRole("region", { name: "What was deleted of shed.temp" }).locator("tbody tr");
+  await becomes(() => gone.first().textContent(), /foliot from 127\.0\.0\.1delete .*shed.*host="quiet".* in defaultthe first to .*1 sample of 1 series$/);
   await becomes(() => last.first().textContent(), /^host=awake/);
   await page.setViewportSize({ width: 390, height: 844 });
   await becomes(() => last.first().locator("td").first().evaluate((cell) => cell.clientWidth > 250), true, "a phone has room for a series");
@@ -113,6 +134,9 @@ test("samples are deleted once they were counted, and what has gone quiet stands
   await page.getByRole("button", { name: "Delete 2 samples of 1 series" }).click();
   await page.getByText("Deleted: 3 samples of 1 series; 2 of 1 had been counted").waitFor();
   await page.getByText("1 series has samples, all of them in the last hour").waitFor();
+  await becomes(() => gone.count(), 2);
+  await go("#/operations?view=audit");
+  await becomes(() => page.getByRole("region", { name: "Audit log" }).locator("tbody tr").first().textContent(), /delete .*shed.*3 samples of 1 series$/);
 });
 
 test("a metric that has too many series is limited where that is seen, and the limit taken away again", async () => {
@@ -414,7 +438,7 @@ test("two reports of foliot bench are compared", async () => {
   await field.setInputFiles(file("a.json", report(100)));
   await page.getByRole("img", { name: "Rate" }).waitFor();
   await field.setInputFiles(file("b.json", report(150)));
-  await page.getByText("100 k/s → 150 k/s ×1.5").waitFor();
+  await page.getByText("100 k/s → 150 k/s ×1.5 ✓better").waitFor();
   await go("#/benchmarks");
   await page.getByText("100 k/s → 150 k/s ×1.5").waitFor();
   await page.getByRole("button", { name: "Close" }).click();
@@ -567,6 +591,22 @@ test("what makes most series is counted at any time or of one, and each tells wh
   forgive("400");
 });
 
+test("lists of what makes most series go on, and a metric leads to those beside it", async () => {
+  await write(Array.from({ length: 30 }, (_, at) => `attic,box=b${at},face=${at % 2} f${at}=1,value=2 ${now()}000000000`).join("\n"));
+  await go("#/metrics");
+  const metrics = page.locator(".details > .card", { has: page.getByRole("heading", { name: "Metrics with most series" }) }).locator(".ranks > li");
+  await becomes(() => metrics.count(), 20);
+  await page.getByRole("button", { name: "100 more metrics" }).click();
+  await becomes(async () => await metrics.count() > 40, true);
+  await page.locator(".ranks a", { hasText: /^attic\.f29$/ }).waitFor();
+  await page.locator(".ranks a", { hasText: /^attic\.f29$/ }).click();
+  const beside = page.locator(".card", { has: page.getByRole("heading", { name: "Beside it" }) });
+  await becomes(async () => (await beside.getByRole("link").allTextContents()).slice(0, 2), ["attic", "attic.f0"]);
+  await beside.getByRole("link", { name: "attic.f7" }).click();
+  await page.getByRole("heading", { name: "attic.f7" }).waitFor();
+  await beside.getByRole("link", { name: "attic.f29" }).waitFor();
+});
+
 test("who sends it is told by protocol and address", async () => {
   await put(`put sent.here ${now()} 1 bed=north\n${`put sent.here ${now()} wrong bed=north\n`.repeat(200)}`);
   await go("#/operations?view=senders");
@@ -713,6 +753,31 @@ test("questions of a dashboard are edited in place, and a wrong one is told by i
   await page.getByRole("button", { name: "Save", exact: true }).click();
   await page.getByText("“First” asks nothing").waitFor();
   await forgetBoard("Asking");
+});
+
+test("a dashboard says which of its questions name what is not there, and stores them only then", async () => {
+  await load();
+  const address = "#/explore?start=15m-ago&m=max:$step-max:load.two";
+  await keep("saved", { name: "Doubting", panels: [{ title: "One", address }] });
+  await go("#/dashboards?name=Doubting");
+  await page.getByRole("button", { name: "Edit" }).click();
+  const text = page.getByLabel("Question 1 of panel 1, in OpenTSDB");
+  await text.fill("max:$step-max:laod.two");
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await page.getByText("No metric of this database is called “laod.two”.").waitFor();
+  assert.equal((await stored("Doubting")).panels[0].address, address, "nothing is stored");
+  await page.getByRole("button", { name: "load.two", exact: true }).click();
+  await becomes(() => text.inputValue(), "max:$step-max:load.two");
+  await page.getByRole("button", { name: "Save", exact: true }).waitFor();
+  await text.fill("max:$step-max:later.two");
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await page.getByRole("button", { name: "Save all the same" }).click();
+  await page.getByLabel("Name of the dashboard").waitFor({ state: "detached" });
+  assert.match((await stored("Doubting")).panels[0].address, /later\.two/);
+  // A panel says the same once it is there.
+  await page.locator(".panel").getByRole("alert").waitFor();
+  forgive("400");
+  await forgetBoard("Doubting");
 });
 
 test("a panel of a dashboard is a graph, a table or a number, and Explore shows the graph of a number", async () => {
@@ -1028,7 +1093,7 @@ test("every page fits a phone, and has no serious fault that axe finds", async (
   await keep("saved", { name: "Axe", panels: ["graph", "table", "number"].map((view) => ({ title: `Ones as ${view}`, address: `#/explore?start=15m-ago&view=${view}&m=avg:$step-avg:load.one{host=*}` })) });
   const axe = readFileSync(new URL("../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
   const pages = ["#/home", "#/explore?start=15m-ago&m=avg:$step-avg:load.one{host=*}", `#/explore?${new URLSearchParams([["start", "15m-ago"], ["p", "rate(load_one{host=\"a\"}[5m]) # is"], ["i", "SELECT max(one) FROM load WHERE host = 'a' AND time >= $start"]])}`, "#/metrics?metric=load.one", "#/metrics", "#/dashboards", "#/dashboards?name=Axe", "#/dashboards?name=Axe Edit", "#/monitoring", "#/monitoring?view=rules", "#/monitoring?view=alerts", "#/monitoring?view=relabelling", "#/import", "#/reports",
-    ...["overview", "senders", "queries", "storage", "backups", "retention", "settings", "log"].map((view) => `#/operations?view=${view}`)];
+    ...["overview", "senders", "queries", "storage", "backups", "retention", "audit", "settings", "log"].map((view) => `#/operations?view=${view}`)];
   await context.close();
   const fits = async (hash) => {
     // A graph takes a moment to become as narrow as its window.

@@ -19,9 +19,15 @@ export interface Opening {
   total_bytes: number;
 }
 
+/** What is known of a question that has no answer: the steps that were begun, and what it had taken until then. */
+export interface Done {
+  tree?: TreeNode | undefined;
+  figures: Figures;
+}
+
 /** An answer that is none, with the server's own words. */
 export class Refusal extends Error {
-  constructor(readonly status: number, message: string, readonly position: Position | null, readonly opening: Opening | null = null) {
+  constructor(readonly status: number, message: string, readonly position: Position | null, readonly opening: Opening | null = null, readonly done: Done | null = null) {
     super(message);
   }
 
@@ -67,10 +73,10 @@ async function ask<T>(path: string, member: keyof T | null, params: Record<strin
   if (!isObject && answer.status >= 502 && answer.status <= 504) {
     throw new Refusal(0, `What stands between this page and Foliot answers ${answer.status}${answer.statusText ? `, ${answer.statusText}` : ""}. Is the server running?`, null);
   }
-  const { error, opening } = (isObject ? body : {}) as { error?: unknown; opening?: Opening };
+  const { error, opening, tree, figures } = (isObject ? body : {}) as { error?: unknown; opening?: Opening; tree?: TreeNode; figures?: Figures };
   const told = typeof error === "object" && error !== null ? error as { message?: unknown; position?: Position } : {};
   const message = typeof told.message === "string" ? told.message : isObject ? `${NOT_FOLIOT} It says ${answer.status}: ${text.slice(0, 200)}` : text.trim() || `${answer.status} ${answer.statusText}`;
-  throw new Refusal(answer.status, message, told.position ?? null, opening ?? null);
+  throw new Refusal(answer.status, message, told.position ?? null, opening ?? null, figures ? { tree, figures } : null);
 }
 
 /** What is about the database that the page looks into, unless another is said. */
@@ -91,6 +97,8 @@ export interface Table {
   name: string;
   labels: Record<string, string>;
   columns: string[];
+  /** Of each column, where all its values are of one: times are texts of nanoseconds. */
+  kinds?: string[];
   rows: Value[][];
 }
 
@@ -310,6 +318,9 @@ export const backups = () => ask<{ backups: Backup[]; data_dir: string }>("backu
 export interface Cost extends Told {
   by_itself: boolean;
   count: number;
+  /** How many of them had no answer, and why the last of those. */
+  failed: number;
+  error: string | null;
   took_ms: number;
   took_max_ms: number;
   samples_read: number;
@@ -317,7 +328,33 @@ export interface Cost extends Told {
   ended_ms: number;
 }
 
-export const costs = () => ask<{ costs: Cost[] }>("queries/costs", "costs", {});
+/** What questions cost since the start, or in the last so many milliseconds; `since_ms` is from when on they are counted. */
+export const costs = (withinMs: number | null) =>
+  ask<{ costs: Cost[]; since_ms: number }>("queries/costs", "costs", withinMs === null ? {} : { within_ms: withinMs });
+
+/** A line of the audit log: what took samples away, or changed who may do what. */
+export interface Act {
+  at_ms: number;
+  door: string;
+  from: string;
+  by?: string;
+  act: string;
+  database?: string;
+  subject?: string;
+  selector?: string;
+  to?: string;
+  /** Of a delete: the range, null where that has no end. */
+  first_ms?: number | null;
+  last_ms?: number | null;
+  series?: number;
+  samples?: number;
+  bytes?: number;
+  kept_s?: number | null;
+  keep_s?: number | null;
+}
+
+/** What the audit log says, newest first. */
+export const acts = (limit: number) => ask<{ acts: Act[]; is_whole: boolean }>("audit", "acts", { limit });
 
 export interface Moment {
   at_ms: number;

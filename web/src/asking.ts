@@ -1,9 +1,10 @@
 // Asking: the questions of Explore, or of a panel, over one range.
 
-import { type Answer, Refusal, query } from "./api";
+import { type Answer, Refusal } from "./api";
 import { type Body, type Question, TO_FILL_IN, bodyOf, formOf, isQuantile, isRate, isShare, raw } from "./question";
 import { type Series, greatest, numbers, sharedLabels, title } from "./series";
 import type { Explored } from "./state";
+import { answerOf } from "./statements";
 import { type Span, durationMs, durationText, span, step } from "./time";
 import { type Unit, unitOf } from "./units";
 import { LINES_MAX, type Line } from "./parts/chart";
@@ -97,17 +98,17 @@ function finished(one: Series, from: number): Series {
 
 /** The samples of a question as they are stored. */
 async function stored(database: string, body: Body, signal: AbortSignal): Promise<Answer> {
-  const answer = await query(database, body, signal);
+  const answer = await answerOf(database, body, signal);
   await pause();
   return { ...answer, series: await mapped(answer.series, toMillis, signal) };
 }
 
 /** The answer to a question; one about rates is asked again where a step that nobody chose is finer than its samples. */
 export async function answered(database: string, question: Question, body: Body, signal: AbortSignal, isChosen = false): Promise<Answer> {
-  let answer = await query(database, body, signal);
+  let answer = await answerOf(database, body, signal);
   const stepMs = isChosen ? body.step_ms : ratedStep(question, answer, body);
   if (stepMs > body.step_ms) {
-    answer = await query(database, { ...body, step_ms: stepMs }, signal);
+    answer = await answerOf(database, { ...body, step_ms: stepMs }, signal);
     answer = { ...answer, notes: [...answer.notes, `Samples lie too far apart for rates of ${durationText(body.step_ms)}; these are of ${durationText(stepMs)}.`] };
   }
   // What is made of it follows in tasks of its own.

@@ -3,7 +3,7 @@
 
 import type { Panel, Saved } from "./api";
 import { database } from "./database";
-import { type Series, type Value, isCounterName } from "./series";
+import { type Series, type Value, isCounterName, isExact } from "./series";
 import { type Explored, exploring, place, read, write } from "./state";
 import { type Range, instant, moves } from "./time";
 import { type Unit, format } from "./units";
@@ -39,10 +39,13 @@ export function fixed({ start, end }: Range): Range {
 }
 
 /** The newest value of a series as a person reads it; its times rise or fall. */
-export function lastText({ times, values }: Pick<Series, "times" | "values">, unit: Unit): string {
+export function lastText(series: Pick<Series, "times" | "values" | "kind" | "kinds">, unit: Unit): string {
+  const { times, values } = series;
   const isFalling = (times[0] ?? 0) > (times.at(-1) ?? 0);
-  const last: Value = (isFalling ? values : [...values].reverse()).find((value) => value !== null) ?? null;
-  return typeof last === "string" ? last : format(last === null ? null : Number(last), unit);
+  const indexes = [...values.keys()].filter((index) => values[index] !== null);
+  const at = (isFalling ? indexes[0] : indexes.at(-1)) ?? 0;
+  const last: Value = values[at] ?? null;
+  return typeof last === "string" && !isExact(series, at) ? last : format(last === null ? null : Number(last), unit);
 }
 
 /** The member by which a file says that it is a dashboard, and which form it has. */

@@ -4,7 +4,7 @@
 const KEY = "foliot.database";
 
 /** Parts of an address that name what is stored: one that has them, and no database, means the server's own. */
-const STORED = ["m", "i", "p", "start", "metric", "label", "name"];
+const STORED = ["m", "i", "p", "s", "start", "metric", "label", "name"];
 
 let current = "";
 

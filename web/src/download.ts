@@ -1,7 +1,7 @@
 // An answer as a file: a row for each sample, with a column for each label, or the rows of its tables.
 
 import type { Table } from "./api";
-import { type Series, type Value, labelsOf as labelNames } from "./series";
+import { type Series, type Value, isExact as isWhole, labelsOf as labelNames } from "./series";
 import { mapped } from "./slices";
 
 /** A cell of a file: quoted where it must be, and never a formula to a spreadsheet. */
@@ -23,7 +23,14 @@ const line = (cells: (Value | undefined)[]) => `${cells.map(cell).join(",")}\n`;
 /** A label's value; `toString` and the like are names as others are. */
 const valueOf = ({ labels }: Series, label: string) => (Object.hasOwn(labels, label) ? labels[label]! : null);
 
+/** Kinds of whole numbers: those that a browser would lose digits of are texts. */
+const WHOLE = new Set(["integer", "unsigned"]);
+
 const isExact = (all: Series[]) => all.some((series) => series.nanos);
+
+/** A value in JSON: a whole number that came as a text is one again, with all its digits. */
+const valueText = (series: Series, index: number): string =>
+  (isWhole(series, index) ? String(series.values[index]) : JSON.stringify(series.values[index] ?? null));
 
 const OWN = new Set(["time", "time_ms", "time_ns", "name", "measurement", "field", "value"]);
 
@@ -46,9 +53,15 @@ export async function csv(all: Series[]): Promise<string[]> {
 /** Tables as CSV, one after another, each with its header. */
 export const tablesCsv = (all: Pick<Table, "columns" | "rows">[]): string => all.map(({ columns, rows }) => [columns, ...rows].map(line).join("")).join("\n");
 
+/** A series in JSON. */
+function seriesText(series: Series): string {
+  const { values, ...others } = series;
+  return `${JSON.stringify(others).slice(0, -1)},"values":[${values.map((_, index) => valueText(series, index)).join(",")}]}`;
+}
+
 /** Series as JSON, an array. */
 export const json = async (all: Series[]): Promise<string[]> =>
-  ["[", ...await mapped(all, (series) => (series === all[0] ? "" : ",\n") + JSON.stringify(series)), "]\n"];
+  ["[", ...await mapped(all, (series) => (series === all[0] ? "" : ",\n") + seriesText(series)), "]\n"];
 
 /** Series as lines of JSON, an object for each sample. Times to the nanosecond are texts, as everywhere. */
 export async function jsonLines(all: Series[]): Promise<string[]> {
@@ -56,13 +69,28 @@ export async function jsonLines(all: Series[]): Promise<string[]> {
   return mapped(all, (series) => {
     const own = labels.flatMap(([label, name]) => (Object.hasOwn(series.labels, label) ? [[name, series.labels[label]]] : []));
     const head = JSON.stringify(Object.fromEntries([["name", series.name], ["field", series.field], ...own])).slice(1, -1);
-    return series.times.map((time, index) => `{${isExact(all) ? `"time_ns":${JSON.stringify(series.nanos?.[index] ?? null)}` : `"time_ms":${time}`},${head},"value":${JSON.stringify(series.values[index] ?? null)}}\n`).join("");
+    return series.times.map((time, index) => `{${isExact(all) ? `"time_ns":${JSON.stringify(series.nanos?.[index] ?? null)}` : `"time_ms":${time}`},${head},"value":${valueText(series, index)}}\n`).join("");
   });
 }
 
+/** A cell of a table in JSON. */
+function cellText({ kinds }: Pick<Table, "kinds">, value: Value | undefined, at: number): string {
+  const isNumber = typeof value === "string" && WHOLE.has(kinds?.[at] ?? "");
+  return isNumber ? value : JSON.stringify(value ?? null);
+}
+
+/** Tables as JSON, an array. */
+export const tablesJson = (all: Table[]): string => `[${all.map((table) => {
+  const { rows, ...others } = table;
+  return `${JSON.stringify(others).slice(0, -1)},"rows":[${rows.map((row) => `[${row.map((value, at) => cellText(table, value, at)).join(",")}]`).join(",")}]}`;
+}).join(",\n")}]\n`;
+
 /** Tables as lines of JSON, an object for each row. */
-export const tablesJsonLines = (all: Table[]): string => all.map(({ name, labels, columns, rows }) =>
-  rows.map((row) => `${JSON.stringify({ ...(name ? { name } : {}), ...labels, ...Object.fromEntries(columns.map((column, at) => [column, row[at] ?? null])) })}\n`).join("")).join("");
+export const tablesJsonLines = (all: Table[]): string => all.map((table) => {
+  const { name, labels, columns, rows } = table;
+  const own = Object.entries({ ...(name ? { name } : {}), ...labels }).map(([label, value]) => `${JSON.stringify(label)}:${JSON.stringify(value)}`);
+  return rows.map((row) => `{${[...own, ...columns.map((column, at) => `${JSON.stringify(column)}:${cellText(table, row[at], at)}`)].join(",")}}\n`).join("");
+}).join("");
 
 /** A column of a file of columns. Times are in nanoseconds of UTC. */
 export interface FileColumn {
@@ -71,15 +99,16 @@ export interface FileColumn {
   values: (bigint | number | string | boolean | null)[];
 }
 
-const isInteger = (value: Value) => typeof value === "number" && Number.isSafeInteger(value);
+/** Whether a column of 64 bits with a sign has room for it. */
+const isInteger = (value: Value | bigint) => (typeof value === "bigint" ? BigInt.asIntN(64, value) === value : Number.isSafeInteger(value));
 
 /** What JSON has no number for is a text there. */
 const LOST: Record<string, number> = { NaN: Number.NaN, Infinity, "-Infinity": -Infinity };
 
 /** A column of values of one kind; where they are of several it has texts, unless all are numbers. */
-function columnOf(name: string, values: Value[], isWhole: boolean): FileColumn {
+function columnOf(name: string, values: (Value | bigint)[], areWhole: boolean): FileColumn {
   const solid = values.filter((value) => value !== null);
-  if (isWhole && solid.every(isInteger)) return { name, kind: "integer", values: values.map((value) => (value === null ? null : BigInt(value))) };
+  if (areWhole && solid.every(isInteger)) return { name, kind: "integer", values: values.map((value) => (value === null ? null : BigInt(value))) };
   if (solid.length && solid.every((value) => typeof value === "boolean")) return { name, kind: "boolean", values };
   const numbers = values.map((value) => (typeof value === "string" ? LOST[value] ?? value : value));
   if (numbers.every((value) => value === null || typeof value === "number")) return { name, kind: "float", values: numbers };
@@ -96,13 +125,24 @@ export function columnsOf(all: Series[]): FileColumn[] {
     text("measurement", repeated(({ name }) => name)),
     text("field", repeated(({ field }) => field)),
     ...labelsOf(all).map(([label, name]) => text(name, repeated((series) => valueOf(series, label)))),
-    columnOf("value", all.flatMap(({ values }) => values), all.every(({ kind }) => kind === "integer" || kind === "unsigned")),
+    columnOf("value", all.flatMap((series) => series.values.map((value, index) => (isWhole(series, index) ? BigInt(value!) : value))), all.every(({ kind }) => kind === "integer" || kind === "unsigned")),
   ];
 }
 
 /** Tables as columns: a row has those of its own table. */
 export function tableColumnsOf(all: Table[]): FileColumn[] {
-  const rows = all.flatMap(({ name, labels, columns, rows }) => rows.map((row) => new Map<string, Value>([...(name ? [["name", name] as const] : []), ...Object.entries(labels), ...columns.map((column, at) => [column, row[at] ?? null] as const)])));
+  const rows = all.flatMap(({ name, labels, columns, rows, kinds }) => rows.map((row) => {
+    const cells = columns.map((column, at) => [column, typeof row[at] === "string" && WHOLE.has(kinds?.[at] ?? "") ? BigInt(row[at]) : row[at] ?? null] as const);
+    return new Map<string, Value | bigint>([...(name ? [["name", name] as const] : []), ...Object.entries(labels), ...cells]);
+  }));
   const names = [...new Set(rows.flatMap((row) => [...row.keys()]))];
-  return names.map((name) => columnOf(name, rows.map((row) => row.get(name) ?? null), true));
+  // Those that are times in all tables that have them.
+  const isTime = (name: string) => {
+    const having = all.filter(({ columns }) => columns.includes(name));
+    return having.length > 0 && having.every(({ columns, kinds }) => kinds?.[columns.indexOf(name)] === "time");
+  };
+  return names.map((name) => {
+    const values = rows.map((row) => row.get(name) ?? null);
+    return isTime(name) ? { name, kind: "time", values: values.map((value) => (value === null ? null : BigInt(value))) } : columnOf(name, values, true);
+  });
 }

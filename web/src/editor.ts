@@ -1,4 +1,4 @@
-// The editor of texts in the three languages: CodeMirror, in a file of its own that is fetched when the first
+// The editor of texts in the four languages: CodeMirror, in a file of its own that is fetched when the first
 // such text is shown. It lives in a shadow root, where its styles come without a <style> element,
 // which the page's policy would refuse.
 
@@ -8,15 +8,18 @@ import { HighlightStyle, StreamLanguage, bracketMatching, syntaxHighlighting } f
 import { Annotation, EditorState, Prec, StateEffect, StateField } from "@codemirror/state";
 import { Decoration, type DecorationSet, EditorView, type KeyBinding, type Tooltip, keymap, placeholder, showTooltip } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
-import { type Position, catalogue, check, fields } from "./api";
+import { type Position, catalogue, fields } from "./api";
 import { CLAUSES, type Expected, FUNCTIONS, INFLUXQL_HELP, type Word, type WordClass, expected, nextWord, quotedName, quotedValue } from "./influxql";
 import { OPENTSDB_AGGREGATORS, OPENTSDB_PARTS, type OpentsdbExpected, nextOpentsdbWord, opentsdbExpected } from "./opentsdb";
 import { halvesOf, promqlName, storedFields } from "./metric";
 import { type PromqlExpected, nextPromqlWord, promqlExpected } from "./promql";
 import { PROMQL_HELP, promqlCall, promqlSignature } from "./promqlfunctions";
 import { hasLetters } from "./nearest";
+import { type SqlExpected, nextSqlWord, quotedSql, quotedSqlValue, sqlExpected } from "./sql";
+import { SQL_CLAUSES, SQL_HELP, SQL_SIGNATURES, SQL_WINDOW } from "./sqlfunctions";
 import { OWN, WITHOUT_OWN, isOwn } from "./parts/own";
 import { type Language, bodyOf, selectorOf } from "./question";
+import { checked } from "./statements";
 
 const NAMES_OFFERED = 50;
 
@@ -32,7 +35,7 @@ const coloured = (next: (text: string) => Word) => StreamLanguage.define({
   },
 });
 
-const COLOURED: Record<Language, ReturnType<typeof coloured>> = { influxql: coloured(nextWord), promql: coloured(nextPromqlWord), opentsdb: coloured(nextOpentsdbWord) };
+const COLOURED: Record<Language, ReturnType<typeof coloured>> = { influxql: coloured(nextWord), promql: coloured(nextPromqlWord), opentsdb: coloured(nextOpentsdbWord), sql: coloured(nextSqlWord) };
 
 const colours = HighlightStyle.define([
   { tag: tags.keyword, color: "var(--c3)", fontWeight: "600" },
@@ -71,6 +74,10 @@ const PROMQL_WORDS = [
   ...["by", "without", "offset", "on", "ignoring", "and", "or", "unless"].map((label) => ({ label, detail: "" })),
 ];
 
+const SQL_FUNCTIONS: Offer[] = Object.entries(SQL_HELP).map(([name, detail]) => ({ label: `${name}()`, detail, ...(SQL_SIGNATURES[name] ? { info: SQL_SIGNATURES[name] } : {}) }));
+
+const SQL_WORDS: Offer[] = [...SQL_CLAUSES.map((label) => ({ label, detail: "" })), ...SQL_FUNCTIONS];
+
 const RANGES = ["$step", "1m", "5m", "15m", "1h", "1d"].map((label) => ({ label: `${label}]`, detail: label === "$step" ? "the step of the graph" : "range" }));
 
 interface Offer {
@@ -103,7 +110,7 @@ async function described(database: string, search: string, spelled: Spelling): P
 const MEASUREMENTS_ASKED = 6;
 
 /** Fields of whatever measurement, for who names the field first: metrics that have fields end with them. */
-async function fieldsAnywhere(database: string, search: string): Promise<Offer[]> {
+async function fieldsAnywhere(database: string, search: string, spelled: Spelling): Promise<Offer[]> {
   const { names } = await catalogue("metrics", { db: database, search, limit: NAMES_OFFERED });
   const before = names.map((name) => name.slice(0, Math.max(0, name.lastIndexOf("."))));
   const measurements = [...new Set(before.filter(Boolean))].slice(0, MEASUREMENTS_ASKED);
@@ -113,7 +120,7 @@ async function fieldsAnywhere(database: string, search: string): Promise<Offer[]
   const offers = new Map<string, Offer>();
   for (const { name, kind, measurement } of found.flat()) {
     const known = offers.get(name);
-    offers.set(name, { label: quotedName(name), detail: known ? `${known.detail}, ${measurement}` : `${kind} of ${measurement}` });
+    offers.set(name, { label: spelled(name), detail: known ? `${known.detail}, ${measurement}` : `${kind} of ${measurement}` });
   }
   return [...offers.values()];
 }
@@ -127,7 +134,7 @@ async function offers(wanted: Expected, database: string): Promise<Offer[]> {
   };
   const fieldNames = async () => (measurement
     ? (await fields(measurement, { db: database })).fields.map(({ name, kind }): Offer => ({ label: quotedName(name), detail: kind }))
-    : fieldsAnywhere(database, search));
+    : fieldsAnywhere(database, search, quotedName));
   switch (wanted.of) {
     case "measurements": return names("measurements", "measurement", { measurement: "" });
     case "labels": return [...await names("labels", "label"), { label: "time($step)", detail: "window" }];
@@ -194,6 +201,21 @@ async function opentsdbOffers({ of, typed: search, metric, label }: OpentsdbExpe
   }
 }
 
+/** The same for SQL: tables are measurements, and their columns the time, labels and fields. */
+async function sqlOffers({ of, typed: search, table, label }: SqlExpected, database: string): Promise<Offer[]> {
+  const names = async (what: string, spelled: Spelling, detail: string, params = {}) =>
+    (await catalogue(what, { db: database, search, limit: NAMES_OFFERED, measurement: table, ...params })).names.map((name): Offer => ({ label: spelled(name), detail }));
+  switch (of) {
+    case "tables": return names("measurements", quotedSql, "table", { measurement: "" });
+    case "values": return names("values", quotedSqlValue, "value", { label });
+    case "columns": {
+      const own = table ? (await fields(table, { db: database })).fields.map(({ name, kind }): Offer => ({ label: quotedSql(name), detail: kind })) : await fieldsAnywhere(database, search, quotedSql);
+      return [{ label: "time", detail: "when" }, ...await names("labels", quotedSql, "label"), ...own, ...SQL_FUNCTIONS, { label: SQL_WINDOW, detail: "window" }];
+    }
+    default: return SQL_WORDS;
+  }
+}
+
 /** What may stand at the cursor, and how it is found. */
 function wantedAt(language: Language, text: string, cursor: number, database: string) {
   switch (language) {
@@ -204,6 +226,10 @@ function wantedAt(language: Language, text: string, cursor: number, database: st
     case "opentsdb": {
       const wanted = opentsdbExpected(text, cursor);
       return { wanted, ask: () => opentsdbOffers(wanted, database) };
+    }
+    case "sql": {
+      const wanted = sqlExpected(text, cursor);
+      return { wanted, ask: () => sqlOffers(wanted, database) };
     }
     default: {
       const wanted = expected(text, cursor);
@@ -347,7 +373,7 @@ function looker(view: EditorView, { language, database }: Editing) {
     const now = Date.now();
     const body = bodyOf({ language, text, isForm: false, isHidden: false }, { start: now - HOUR_MS, end: now }, MINUTE_MS);
     try {
-      const { wrong } = await check(database(), body, abort.signal);
+      const { wrong } = await checked(database(), body, abort.signal);
       return tell(wrong ? wrongOf(text, wrong) : null);
     } catch {
       // Who does not answer says it where something is asked.

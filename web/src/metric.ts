@@ -30,3 +30,14 @@ export async function halvesOf(metric: string, fieldsOf: FieldsOf): Promise<Halv
 
 /** What PromQL calls it. */
 export const promqlName = ({ measurement, field }: Halves) => (field ? `${measurement}_${field}` : measurement);
+
+/** Metrics that are other fields of the same measurement. */
+export async function siblingFields(metric: string, fieldsOf: FieldsOf): Promise<string[]> {
+  const { measurement, field } = await halvesOf(metric, fieldsOf);
+  const all = await fieldsOf(measurement);
+  // A field that needs no name is called as its measurement is.
+  return all.filter((name) => name !== (field || "value")).map((name) => (name === "value" ? measurement : `${measurement}.${name}`)).sort();
+}
+
+/** What names that belong to this one begin with: all but its last part; nothing where it has one part. */
+export const prefixOf = (metric: string): string => /^.+[._:/-](?=[^._:/-]+$)/.exec(metric)?.[0] ?? "";

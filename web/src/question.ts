@@ -5,7 +5,10 @@ import type { UnknownName } from "./advice";
 import type { Halves } from "./metric";
 import type { Span } from "./time";
 
-export type Language = "opentsdb" | "influxql" | "promql";
+export type Language = "opentsdb" | "influxql" | "promql" | "sql";
+
+/** What languages are called. */
+export const LANGUAGES: Record<Language, string> = { opentsdb: "OpenTSDB", influxql: "InfluxQL", promql: "PromQL", sql: "SQL" };
 
 export interface Question {
   language: Language;
@@ -149,7 +152,7 @@ export function about(metric: string, isCounter = false, filters: Filter[] = [],
   }
   // Only lines have such names, and their fields stand behind the last point.
   const at = metric.lastIndexOf(".");
-  const text = at > 0 ? selectText(metric.slice(0, at), quoted(metric.slice(at + 1)), filters) : selectText(metric, "*", filters);
+  const text = at > 0 ? selectText(metric.slice(0, at), quoted(metric.slice(at + 1)), { filters }) : selectText(metric, "*", { filters });
   return { language: "influxql", text, isForm: false, isHidden: false };
 }
 
@@ -180,8 +183,22 @@ function influxTests(filters: Filter[]): string {
 /** InfluxQL's function for what a form shows of values. */
 const shownOf = (mean: string, rate: Form["rate"]) => (rate === "counter" ? `non_negative_derivative(${mean}, 1s)` : rate ? `derivative(${mean}, 1s)` : mean);
 
-export const selectText = (measurement: string, field = "*", filters: Filter[] = [], rate: Form["rate"] = "", fill: Form["fill"] = "") =>
-  `SELECT ${shownOf(`mean(${field})`, rate)} FROM ${quoted(measurement)} WHERE time >= $start AND time < $end${influxTests(filters)} GROUP BY time($step), *${fill === "zero" ? " fill(0)" : ""}`;
+/** The percentage of a form's percentile, "95" of "p95". */
+const percentOf = (fold: string) => /^p(\d+)$/.exec(fold)?.[1] ?? null;
+
+/** InfluxQL's function for how a form makes a window one value. */
+function foldedOf(field: string, fold: string): string {
+  const percent = percentOf(fold);
+  return percent ? `percentile(${field}, ${percent})` : `${fold === "avg" ? "mean" : fold}(${field})`;
+}
+
+/** InfluxQL's question about a field, with what a form says beside its metric. */
+export function selectText(measurement: string, field = "*", part: Partial<Form> = {}): string {
+  const { filters, rate, fill, window, fold } = { ...emptyForm(), ...part };
+  const selected = shownOf(window ? foldedOf(field, fold) : field, rate);
+  const grouped = window ? `time(${window}), *${fill === "zero" ? " fill(0)" : ""}` : "*";
+  return `SELECT ${selected} FROM ${quoted(measurement)} WHERE time >= $start AND time < $end${influxTests(filters)} GROUP BY ${grouped}`;
+}
 
 /** A metric's texts as they are stored, in InfluxQL: only lines have some, and their fields stand behind the last point. */
 export function storedTexts(metric: string): Question {
@@ -192,7 +209,7 @@ export function storedTexts(metric: string): Question {
 
 /** A form's question in InfluxQL, about the measurement and the field that its metric is. */
 export const influxqlOf = (form: Form, { measurement, field }: Halves): string =>
-  selectText(measurement, field ? quoted(field) : "*", form.filters, form.rate, form.fill);
+  selectText(measurement, field ? quoted(field) : "*", form);
 
 /** A name as PromQL says it, in a selector. */
 export const selectorOf = (name: string): string => (/^[a-zA-Z_:][\w:]*$/.test(name) ? name : `{${quoted(name)}}`);
@@ -212,10 +229,18 @@ export function filteredOf(name: string, filters: Filter[]): string {
   return tests.length ? (plain.endsWith("}") ? `${plain.slice(0, -1)}, ${tests.join(", ")}}` : `${plain}{${tests.join(", ")}}`) : plain;
 }
 
+/** A selector's windows, each made one value. */
+function overTime(selector: string, { window, fold }: Form): string {
+  const percent = percentOf(fold);
+  return percent ? `quantile_over_time(${Number(percent) / 100}, ${selector}[${window}])` : `${fold}_over_time(${selector}[${window}])`;
+}
+
 /** A form's question in PromQL, as far as that can say it, about the metric by the name that it has there. */
 export function promqlOf(form: Form, name: string): string {
   const selector = filteredOf(name, form.filters);
-  const inner = form.rate ? `${form.rate === "counter" ? "rate" : "deriv"}(${selector}[5m])` : selector;
+  // The page's own step is that of PromQL's instants already.
+  const isFixed = form.window !== "" && form.window !== "$step";
+  const inner = form.rate ? `${form.rate === "counter" ? "rate" : "deriv"}(${selector}[${isFixed ? form.window : "5m"}])` : isFixed ? overTime(selector, form) : selector;
   const splits = form.filters.filter((filter) => filter.splits).map(({ label }) => label);
   const by = splits.length ? ` by (${splits.join(", ")})` : "";
   return ["avg", "sum", "min", "max", "count"].includes(form.aggregator) ? `${form.aggregator}${by} (${inner})` : inner;
@@ -232,6 +257,7 @@ export function raw(question: Question): Question {
 
 /** Whether its samples are asked as they are stored, and not what is computed of them. */
 export function asksStored({ language, text }: Question): boolean {
+  if (language === "sql") return false;
   if (language === "opentsdb") return formOf(text) !== null;
   if (language === "promql") return raw({ language, text, isForm: false, isHidden: false }).text !== text || /^\s*[\w:]*\s*(\{[^{}]*\})?\s*\[[^\]]*\]\s*$/.test(text);
   return !/^\s*select\b[^]*?(\(|[-+/%&|^])[^]*?\bfrom\b/i.test(text.replace(/"(\\.|[^"\\])*"|'(\\.|[^'\\])*'/g, "x")) && !/\bfrom\s*\(/i.test(text);
@@ -261,6 +287,8 @@ export interface Body {
   end_ms: number;
   step_ms: number;
   unit?: "ns";
+  /** Whether whole numbers that a browser would lose digits of come as texts. */
+  exact?: boolean;
   /** Whether the answer tells how the question was read. */
   explain?: boolean;
   /** Whether the answer tells who made the series. */
@@ -270,6 +298,8 @@ export interface Body {
 }
 
 export const bodyOf = (question: Question, { start, end }: Span, stepMs: number): Body => ({
-  language: question.language, text: question.text, start_ms: start, end_ms: end, step_ms: stepMs, explain: true,
+  language: question.language, text: question.text, start_ms: start, end_ms: end, step_ms: stepMs, explain: true, exact: true,
+  // A table tells times as they are.
+  ...(question.language === "sql" ? { unit: "ns" } : {}),
 });
 

@@ -72,9 +72,23 @@ export function numberOf(cell: string): number | null {
   return Number.isFinite(number) ? number * (prefix ? PREFIXES[prefix]! : 1) : null;
 }
 
+/** What a column's name says of which is better: of rates more, of times, sizes and faults less. */
+const MORE_IS_BETTER = /\/ ?s\b|\ba second\b|\bper second\b|\bachieved\b|\bcompression\b/i;
+const LESS_IS_BETTER = /\b(ns|us|µs|ms|s|min|seconds?|mean|median|max|p\d+|late|latency|stalls?|bytes|[KMG]i?B|memory|RSS|disk|CPU|wrong|errors?|faults?|refused|lost|failed|misses)\b/i;
+
+/** Whether more of a column is better, or less; nothing where neither can be told from its name or the unit of its cells. */
+export function betterOf(column: string, cell: string): "more" | "less" | null {
+  const unit = cell.replace(/^[-\d.,'e ]+/, "");
+  for (const said of [column, unit]) {
+    if (MORE_IS_BETTER.test(said)) return "more";
+    if (LESS_IS_BETTER.test(said)) return "less";
+  }
+  return null;
+}
+
 export interface ComparedRow {
   keys: string[];
-  cells: { before: string; after: string; ratio: number | null }[];
+  cells: { before: string; after: string; ratio: number | null; better: "more" | "less" | null }[];
 }
 
 export interface Compared {
@@ -100,10 +114,10 @@ export function compared(before: Report, after: Report): Compared[] {
     const rows = table.rows.flatMap((row): ComparedRow[] => {
       const match = byKey.get(keyOf(row.cells));
       if (!match) return [];
-      const cells = shared.map((column) => {
+      const cells = shared.map((column): ComparedRow["cells"][number] => {
         const [was, is] = [row.cells[table.columns.indexOf(column)] ?? "", match.cells[other.columns.indexOf(column)] ?? ""];
         const [a, b] = [numberOf(was), numberOf(is)];
-        return { before: was, after: is, ratio: a && b !== null && a > 0 ? b / a : null };
+        return { before: was, after: is, ratio: a && b !== null && a > 0 ? b / a : null, better: betterOf(column, is) };
       });
       return [{ keys: row.cells.slice(0, table.keys), cells }];
     });

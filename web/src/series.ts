@@ -53,9 +53,13 @@ export function sharedLabels(all: Series[]): Set<string> {
     .map(([name, value]) => `${name}\0${value}`));
 }
 
+/** Whether a value is a whole number that came as a text, because numbers of a browser would lose its last digits. */
+export const isExact = ({ kind, kinds, values }: Pick<Series, "kind" | "kinds" | "values">, index: number): boolean =>
+  typeof values[index] === "string" && ["integer", "unsigned"].includes(kinds?.[index] ?? kind);
+
 /** The values as numbers; what is none has no place in a graph. */
 export const numbers = (series: Series): (number | null)[] =>
-  series.values.map((value) => (typeof value === "number" ? value : typeof value === "boolean" ? Number(value) : null));
+  series.values.map((value, index) => (typeof value === "number" ? value : typeof value === "boolean" || isExact(series, index) ? Number(value) : null));
 
 export interface Figures {
   last: number | null;

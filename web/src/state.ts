@@ -34,7 +34,10 @@ export const unexplored = (): Explored => ({
 export type PageName = "home" | "explore" | "metrics" | "dashboards" | "monitoring" | "import" | "operations" | "reports" | "unknown";
 
 /** What stands before a question of each language. */
-const LETTERS: Record<Language, string> = { opentsdb: "m", influxql: "i", promql: "p" };
+const LETTERS: Record<Language, string> = { opentsdb: "m", influxql: "i", promql: "p", sql: "s" };
+
+/** Languages that have no form, by what stands before their questions. */
+const TEXTS: Record<string, Language> = { i: "influxql", p: "promql", s: "sql" };
 
 export interface Place {
   page: PageName;
@@ -89,8 +92,8 @@ export function read(params: URLSearchParams): Explored {
     const isHidden = hidden.has(explored.questions.length);
     if (name === "m") {
       explored.questions.push({ language: "opentsdb", text: value, isForm: formOf(value) !== null && !asText.has(explored.questions.length), isHidden });
-    } else if (name === "i" || name === "p") {
-      explored.questions.push({ language: name === "i" ? "influxql" : "promql", text: value, isForm: false, isHidden });
+    } else if (Object.hasOwn(TEXTS, name)) {
+      explored.questions.push({ language: TEXTS[name]!, text: value, isForm: false, isHidden });
     }
   }
   explored.range = { start: params.get("start") || "1h-ago", end: params.get("end") || "now" };

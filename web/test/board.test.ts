@@ -34,9 +34,9 @@ describe("the range of a dashboard", () => {
 
 describe("a number", () => {
   it("is the newest value, with its unit, whichever way times go", () => {
-    expect(lastText({ times: [1, 2, 3], values: [1, 2048, null] }, "bytes")).toBe("2 KiB");
-    expect(lastText({ times: [3, 2, 1], values: [null, 2048, 1] }, "bytes")).toBe("2 KiB");
-    expect([lastText({ times: [1], values: [true] }, "plain"), lastText({ times: [1, 2], values: [1, "open"] }, "percent"), lastText({ times: [1], values: [null] }, "percent"), lastText({ times: [], values: [] }, "plain")])
+    expect(lastText({ kind: "float", times: [1, 2, 3], values: [1, 2048, null] }, "bytes")).toBe("2 KiB");
+    expect(lastText({ kind: "float", times: [3, 2, 1], values: [null, 2048, 1] }, "bytes")).toBe("2 KiB");
+    expect([lastText({ kind: "float", times: [1], values: [true] }, "plain"), lastText({ kind: "float", times: [1, 2], values: [1, "open"] }, "percent"), lastText({ kind: "float", times: [1], values: [null] }, "percent"), lastText({ kind: "float", times: [], values: [] }, "plain")])
       .toEqual(["1", "open", "–", "–"]);
   });
 });

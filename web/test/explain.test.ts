@@ -17,10 +17,18 @@ describe("steps", () => {
     const tree = { type: "step", what: "mean", detail: "by host", took, steps: [{ type: "step", what: "read", detail: "m{host=*}", took, steps: [] }] };
     expect(stepsOf(tree)).toEqual([{ depth: 0, what: "mean", detail: "by host", took }, { depth: 1, what: "read", detail: "m{host=*}", took }]);
   });
+  it("of a question that failed are those that had begun, under the reason", () => {
+    const figures = { samples: 0, series: 0, samples_read: 9, series_read: 0, blocks_read: 0, blocks_summed: 0, blocks_skipped: 0, bytes_read: 0, pages_cached: 0, pages_loaded: 0, memory_peak_bytes: 0, took_ms: 1 };
+    expect(explained({ text: "m", figures, error: "too many samples" }, [{ depth: 0, what: "read", detail: "m" }])).toMatch(/^m\nno answer: too many samples\n {2}read m\nread: 9 samples\n/);
+  });
+  it("of a table tell its rows", () => {
+    const figures = { samples: 0, series: 0, samples_read: 9, series_read: 1, blocks_read: 0, blocks_summed: 0, blocks_skipped: 0, bytes_read: 0, pages_cached: 0, pages_loaded: 0, memory_peak_bytes: 0, took_ms: 1 };
+    expect(explained({ text: "SELECT 1", figures, rows: 1 }, [])).toMatch(/^SELECT 1\nanswer: 1 row\nread: /);
+  });
   it("are pasted as text, with what the whole took", () => {
     const figures = { samples: 60, series: 2, samples_read: 400, series_read: 2, blocks_read: 1, blocks_summed: 3, blocks_skipped: 5, bytes_read: 2048, pages_cached: 1, pages_loaded: 1, memory_peak_bytes: 4096, took_ms: 3 };
     const took = { ms: 2, series: 2, samples: 400 };
-    expect(explained("rate(x[5m])", figures as never, [{ depth: 0, what: "rate", detail: "", took }, { depth: 1, what: "read", detail: "x" }])).toBe([
+    expect(explained({ text: "rate(x[5m])", figures: figures as never }, [{ depth: 0, what: "rate", detail: "", took }, { depth: 1, what: "read", detail: "x" }])).toBe([
       "rate(x[5m])", "answer: 60 samples of 2 series", "  rate (2 series from 400 samples, 2 ms)", "    read x", "read: 400 samples of 2 stored series",
       "blocks: 1 decoded (2 KiB), 3 answered by their summaries, 5 skipped, outside of the range", "cache: 1 of 2 pages were in memory (50 %)", "memory: 4 KiB at most", "time: 3 ms in the server", "",
     ].join("\n"));

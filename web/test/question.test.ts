@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { curl, javascript, link, python } from "../src/code";
 import { halvesOf } from "../src/metric";
-import { about, alone, asksStored, comparedOf, emptyForm, filteredOf, formOf, influxqlOf, insteadOf, isRate, isShare, patternOf, raw, selectText, textOf } from "../src/question";
+import { about, alone, asksStored, comparedOf, emptyForm, filteredOf, formOf, influxqlOf, insteadOf, isRate, isShare, patternOf, promqlOf, raw, selectText, textOf } from "../src/question";
 
 describe("forms", () => {
   it.each([
@@ -43,9 +43,9 @@ describe("a form in InfluxQL", () => {
   const fieldsOf = async (measurement: string) => (measurement === "cpu" ? ["user"] : []);
   const of = async (text: string) => influxqlOf(formOf(text)!, await halvesOf(formOf(text)!.metric, fieldsOf));
   it("names the measurement and the field that the store has", async () => {
-    expect(await of("sum:cpu.user")).toContain('SELECT mean("user") FROM "cpu" WHERE time >= $start AND time < $end GROUP BY');
-    expect(await of("sum:rate{dropcounter}:cpu.user")).toContain('SELECT non_negative_derivative(mean("user"), 1s) FROM "cpu"');
-    expect(await of("sum:net.bytes")).toContain('SELECT mean(*) FROM "net.bytes" WHERE');
+    expect(await of("sum:$step-avg:cpu.user")).toContain('SELECT mean("user") FROM "cpu" WHERE time >= $start AND time < $end GROUP BY');
+    expect(await of("sum:$step-avg:rate{dropcounter}:cpu.user")).toContain('SELECT non_negative_derivative(mean("user"), 1s) FROM "cpu"');
+    expect(await of("sum:$step-avg:net.bytes")).toContain('SELECT mean(*) FROM "net.bytes" WHERE');
   });
   it("keeps the labels that are wanted", async () => {
     expect(await of("sum:cpu.user{host=*}{rack=a.1}")).toContain(` AND "rack" = 'a.1' GROUP BY`);
@@ -134,11 +134,27 @@ describe("labels of a form", () => {
     expect([patternOf("≠", "a"), patternOf("~", "a.*"), patternOf("=", "a"), patternOf("~", "")]).toEqual(["not_literal_or(a)", "regexp(a.*)", "a", "*"]);
     const filters = [{ label: "h", pattern: "not_literal_or(a|b.c)", splits: true }, { label: "d", pattern: "regexp(^x)", splits: false }];
     expect(filteredOf("m", filters)).toBe('m{h!~"a|b\\\\.c", d=~".*(^x).*"}');
-    expect(selectText("m", "v", filters)).toContain(" AND \"h\" !~ /^(a|b\\.c)$/ AND \"d\" =~ /^x/");
+    expect(selectText("m", "v", { filters })).toContain(" AND \"h\" !~ /^(a|b\\.c)$/ AND \"d\" =~ /^x/");
   });
   it("and what fills gaps are read from a text and written back", () => {
     for (const text of ["sum:1m-avg-zero:rate:m{h=not_literal_or(a)}", "avg:$step-max-nan:m"]) expect(textOf(formOf(text)!)).toBe(text);
     expect(formOf("sum:1m-avg-none:m")!.fill).toBe("");
     expect(influxqlOf({ ...emptyForm("m"), fill: "zero" }, { measurement: "m", field: "" })).toMatch(/ fill\(0\)$/);
+  });
+});
+
+describe("the step of a row", () => {
+  const halves = { measurement: "cpu", field: "user" };
+  const form = (text: string) => formOf(text)!;
+  it("goes along into InfluxQL, with how it is made one value", () => {
+    expect(influxqlOf(form("avg:5m-max:cpu.user"), halves)).toBe('SELECT max("user") FROM "cpu" WHERE time >= $start AND time < $end GROUP BY time(5m), *');
+    expect(influxqlOf(form("avg:1h-p95:cpu.user"), halves)).toContain('SELECT percentile("user", 95) FROM');
+    expect(influxqlOf(form("avg:cpu.user"), halves)).toBe('SELECT "user" FROM "cpu" WHERE time >= $start AND time < $end GROUP BY *');
+  });
+  it("goes along into PromQL, whose instants are of the page's", () => {
+    expect(promqlOf(form("avg:5m-max:cpu.user"), "cpu_user")).toBe("avg (max_over_time(cpu_user[5m]))");
+    expect(promqlOf(form("none:1h-p95:cpu.user"), "cpu_user")).toBe("quantile_over_time(0.95, cpu_user[1h])");
+    expect(promqlOf(form("sum:1m-avg:rate{dropcounter}:cpu.user"), "cpu_user")).toBe("sum (rate(cpu_user[1m]))");
+    expect(promqlOf(form("avg:$step-avg:cpu.user"), "cpu_user")).toBe("avg (cpu_user)");
   });
 });

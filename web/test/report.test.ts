@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { rates } from "../src/parts/overview";
-import { type Report, compared, numberOf, reportOf, comparedPercentiles, verdict } from "../src/report";
+import { betterOf, type Report, compared, numberOf, reportOf, comparedPercentiles, verdict } from "../src/report";
 
 const report = (rows: string[][], name = "rates"): Report => ({
   schema_version: 2, tool_version: "1", title: "t", command: "c", machine: [], right: true,
@@ -19,7 +19,7 @@ describe("reports", () => {
   it("are compared row by row, by their keys", () => {
     const found = compared(report([["1", "100 k/s", "2 ms"], ["9", "1", "1"]]), report([["1", "150 k/s", "2 ms"], ["2", "1", "1"]]));
     expect(found).toHaveLength(1);
-    expect(found[0]!.rows).toEqual([{ keys: ["1"], cells: [{ before: "100 k/s", after: "150 k/s", ratio: 1.5 }, { before: "2 ms", after: "2 ms", ratio: 1 }] }]);
+    expect(found[0]!.rows).toEqual([{ keys: ["1"], cells: [{ before: "100 k/s", after: "150 k/s", ratio: 1.5, better: "more" }, { before: "2 ms", after: "2 ms", ratio: 1, better: "less" }] }]);
     expect(found[0]!.alone).toBe(2);
     expect(compared(report([["1", "1", "1"]]), report([["1", "1", "1"]], "other"))).toEqual([]);
   });
@@ -30,6 +30,13 @@ describe("rates of a day", () => {
     const moment = (at_ms: number, rejected: number) => ({ at_ms, rejected, samples: {}, disk_bytes: 0, series: 0, memory_bytes: 0 });
     const found = rates([moment(0, 0), moment(60_000, 60), moment(120_000, 6), moment(180_000, 6)], ({ rejected }) => rejected);
     expect(found).toEqual({ times: [60_000, 120_000, 180_000], values: [1, null, 0] });
+  });
+});
+
+describe("which is better", () => {
+  it("is told by what a column is called, or by the unit of its cells", () => {
+    expect(["values/s", "questions/s", "achieved %", "p99 ms", "mean ms", "errors", "server CPU ms", "memory"].map((column) => betterOf(column, "1"))).toEqual(["more", "more", "more", "less", "less", "less", "less", "less"]);
+    expect([betterOf("Foliot", "12.5 k/s"), betterOf("Foliot", "3.1 ms"), betterOf("Foliot", "1.2 GiB"), betterOf("values", "3"), betterOf("series", "12 k")]).toEqual(["more", "less", "less", null, null]);
   });
 });
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { columnsOf, csv, json, jsonLines, tablesCsv } from "../src/download";
-import { type Series, figures, greatest, isCounter, newest, numbers, plain, sharedLabels, stacked, title, withHoles } from "../src/series";
+import { type Series, figures, greatest, isExact, isCounter, newest, numbers, plain, sharedLabels, stacked, title, withHoles } from "../src/series";
 
 const series = (part: Partial<Series>): Series =>
   ({ name: "m", field: "", labels: {}, varying: [], kind: "float", times: [], values: [], ...part });
@@ -114,5 +114,27 @@ describe("some of many", () => {
 describe("tables as files", () => {
   it("stand one after another, with their headers, and hold no formulas", () => {
     expect(tablesCsv([{ columns: ["key", "n"], rows: [["a,b", 1], ["=1+1", null]] }, { columns: ["name"], rows: [] }])).toBe('key,n\n"a,b",1\n\'=1+1,\n\nname\n');
+  });
+});
+
+describe("whole numbers that a browser has no digits for", () => {
+  const big = "9007199254740993";
+  const one = series({ kind: "integer", times: [1, 2], values: [7, big] });
+  it("come as texts, and are numbers in a graph", () => {
+    expect(numbers(one)).toEqual([7, 9007199254740992]);
+    expect([isExact(one, 0), isExact(one, 1)]).toEqual([false, true]);
+    const mixed = series({ kind: "mixed", kinds: ["string", "unsigned"], times: [1, 2], values: [big, big] });
+    expect(numbers(mixed)).toEqual([null, 9007199254740992]);
+    expect(isExact(series({ values: ["NaN"] }), 0)).toBe(false);
+  });
+  it("keep their digits in files", async () => {
+    expect((await csv([one])).join("")).toContain(`2,m,,${big}\n`);
+    expect((await json([one])).join("")).toContain(`"values":[7,${big}]`);
+    expect((await jsonLines([one])).join("")).toContain(`"value":${big}}`);
+    expect(columnsOf([one]).at(-1)).toEqual({ name: "value", kind: "integer", values: [7n, 9007199254740993n] });
+    // No column of 64 bits with a sign has room for it.
+    const unsigned = series({ kind: "unsigned", times: [1], values: ["18446744073709551615"] });
+    expect(columnsOf([unsigned]).at(-1)).toEqual({ name: "value", kind: "text", values: ["18446744073709551615"] });
+    expect(columnsOf([series({ kind: "string", times: [1], values: [big] })]).at(-1)!.kind).toBe("text");
   });
 });

@@ -18,7 +18,7 @@ fn open() -> (Arc<SimDisk>, Engine) {
 }
 
 fn caller() -> Caller {
-    Caller { door: "test", from: "here".to_owned() }
+    Caller { door: "test", from: "here".to_owned(), ..Caller::default() }
 }
 
 fn password(user: &str, password: &str) -> Credentials {

@@ -11,7 +11,9 @@ use crate::ballast;
 use crate::delete::Deleted;
 use crate::error::Error;
 use crate::filenames;
-use crate::limits::{AUDIT_BYTES_MAX, AUDIT_LITERALS_MAX, AUDIT_TEXT_BYTES_MAX};
+use crate::limits::{
+    AUDIT_BYTES_MAX, AUDIT_LITERALS_MAX, AUDIT_READ_BYTES_MAX, AUDIT_TEXT_BYTES_MAX,
+};
 use crate::store::Store;
 use foliot_disk::{AppendFile, Disk};
 use foliot_model::{Matcher, Name, NamespaceId, Selector, Test, TimeRange};
@@ -27,6 +29,8 @@ pub struct Caller {
     pub door: &'static str,
     /// From where: an address, or nothing.
     pub from: String,
+    /// The user or token, or nothing where nobody is asked for one.
+    pub by: String,
 }
 
 /// The file, opened when the first line is written.
@@ -147,12 +151,49 @@ pub(crate) fn tell(
     end(&mut Audit::Closed, disk, dir, line)
 }
 
+/// The last lines of the audit log, the newest first, as far as they lie at the ends of its files,
+/// and whether there are no others.
+///
+/// # Errors
+/// When the disk fails.
+pub(crate) fn last_lines(
+    disk: &dyn Disk,
+    dir: &Path,
+    most: usize,
+) -> Result<(Vec<String>, bool), Error> {
+    let (mut lines, mut is_whole) = (Vec::new(), true);
+    for name in [filenames::AUDIT, filenames::AUDIT_BEFORE] {
+        let path = dir.join(name);
+        // It may become the one before in this moment.
+        if !disk.exists(&path) {
+            continue;
+        }
+        let file = disk.open(&path).map_err(Error::io("open", &path))?;
+        let begin = file.len().saturating_sub(AUDIT_READ_BYTES_MAX);
+        let mut bytes = vec![0; (file.len() - begin) as usize];
+        file.read_at(&mut bytes, begin).map_err(Error::io("read", &path))?;
+        let text = String::from_utf8_lossy(&bytes);
+        // A part of a line is none.
+        let text =
+            if begin > 0 { text.split_once('\n').map_or("", |(_, rest)| rest) } else { &text };
+        lines.extend(text.lines().rev().map(str::to_owned));
+        is_whole &= begin == 0;
+    }
+    is_whole &= lines.len() <= most;
+    lines.truncate(most);
+    Ok((lines, is_whole))
+}
+
 /// The beginning of a line: when, by which door, from where.
 fn begin(disk: &dyn Disk, caller: &Caller) -> String {
     let mut line = format!("{{\"time_ns\":{},\"door\":", disk.now_ns());
     put_text(caller.door, &mut line);
     line.push_str(",\"from\":");
     put_text(&caller.from, &mut line);
+    if !caller.by.is_empty() {
+        line.push_str(",\"by\":");
+        put_text(&caller.by, &mut line);
+    }
     line
 }
 

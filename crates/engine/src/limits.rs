@@ -133,6 +133,9 @@ pub(crate) const BALLAST_SHARE: u64 = 16;
 /// Bytes of the audit log after which it begins anew: some ten thousand deletes.
 pub(crate) const AUDIT_BYTES_MAX: u64 = 8 << 20;
 
+/// Bytes of each of its files that are read to tell what was done last: some thousand deletes.
+pub(crate) const AUDIT_READ_BYTES_MAX: u64 = 1 << 20;
+
 /// Names and values of a selector that the audit log tells; of more it tells how many.
 pub(crate) const AUDIT_LITERALS_MAX: usize = 16;
 

@@ -273,7 +273,7 @@ impl Repairer<'_> {
 
     /// Writes to the audit log that something is given up, and waits until that is on the disk.
     fn audit(&self, names: Option<(&str, &str)>, act: &Act<'_>) -> Result<(), Error> {
-        let caller = Caller { door: "command line", from: String::new() };
+        let caller = Caller { door: "command line", ..Caller::default() };
         audit::tell(&**self.disk, self.dir, &caller, names, act)
     }
 

@@ -416,7 +416,7 @@ impl Engine {
         let kept = kept.filter(|nanos| *nanos > 0).map(Duration::from_nanos);
         let mut note = None;
         if kept != keep {
-            let caller = Caller { door: "settings", from: String::new() };
+            let caller = Caller { door: "settings", ..Caller::default() };
             store.audit(&caller, DEFAULT_NAMESPACE, &Act::Keep(kept, keep), None)?;
             let nanos = keep.map_or(0, |keep| keep_ns(keep).max(1) as u64);
             ingest.change_catalog(KEEP_KIND, DEFAULT_KEY, Some(&nanos.to_le_bytes()))?;
@@ -457,7 +457,7 @@ impl Engine {
         if floor_ns <= store.ingest.retention().size_floor_ns() {
             return None;
         }
-        let caller = Caller { door: "settings", from: String::new() };
+        let caller = Caller { door: "settings", ..Caller::default() };
         let act = Act::Cap { bytes_max, samples, bytes };
         let note = format!(
             "parts may take {bytes_max} bytes and take more: the oldest go now, {samples} samples \

@@ -1,6 +1,6 @@
 //! The store's state, and its life from open to close.
 
-use crate::audit::{Audit, Caller};
+use crate::audit::{Audit, Caller, last_lines};
 use crate::backup_notes::{BackupNote, backup_notes};
 use crate::config::{Ack, Commit, Config, Progress};
 use crate::error::Error;
@@ -341,6 +341,16 @@ impl Engine {
     /// When the disk fails; the act must not be done then.
     pub fn audit_access(&self, act: &str, subject: &str, caller: &Caller) -> Result<(), Error> {
         self.store.audit_access(act, subject, caller)
+    }
+
+    /// The last lines of the audit log, the newest first: `most`, as far as they lie in the last
+    /// mebibyte of each of its files; and whether there are no others. A line that was cut off is
+    /// among them.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn audited(&self, most: usize) -> Result<(Vec<String>, bool), Error> {
+        last_lines(self.store.files.disk(), self.store.files.dir(), most)
     }
 
     /// Sets a fact of the catalog.

@@ -31,7 +31,7 @@ fn fill(engine: &Engine, measurement: &str) {
 }
 
 fn caller() -> Caller {
-    Caller { door: "telnet", from: "192.0.2.7:4242".to_owned() }
+    Caller { door: "telnet", from: "192.0.2.7:4242".to_owned(), by: "ann".to_owned() }
 }
 
 fn text(disk: &SimDisk, path: &str) -> String {
@@ -72,7 +72,7 @@ fn what_is_taken_away_is_told_even_if_the_power_fails_at_once() {
     let disk = disk.crash();
     let log = text(&disk, LOG);
     let lines: Vec<_> = log.lines().map(|line| told(line).0).collect();
-    let who = ",\"door\":\"telnet\",\"from\":\"192.0.2.7:4242\"";
+    let who = ",\"door\":\"telnet\",\"from\":\"192.0.2.7:4242\",\"by\":\"ann\"";
     let of = |database: &str, rest: &str| format!("{who},\"database\":{database},\"act\":{rest}");
     assert_eq!(
         lines,
@@ -128,6 +128,27 @@ fn a_line_that_was_cut_off_does_not_spoil_the_next() {
     let lines: Vec<&str> = log.lines().collect();
     assert_eq!((lines.len(), lines[1]), (3, "{\"time"));
     assert!(lines[2].starts_with("{\"time_ns\":"), "{log}");
+}
+
+#[test]
+fn the_last_lines_are_read_from_both_files_the_newest_first() {
+    let disk = SimDisk::new(5);
+    let engine = open(&disk);
+    assert_eq!(engine.audited(9).unwrap(), (Vec::new(), true));
+    let mut before = disk.create(Path::new(LOG_BEFORE)).unwrap();
+    before.append(b"{\"time_ns\":1}\n{\"time_ns\":2}\n").unwrap();
+    fill(&engine, "m");
+    engine.delete(&selector(0, "m"), TimeRange::ALL, &caller()).unwrap();
+    let (lines, is_whole) = engine.audited(9).unwrap();
+    assert_eq!((lines.len(), &*lines[1], &*lines[2]), (3, "{\"time_ns\":2}", "{\"time_ns\":1}"));
+    assert!(is_whole && lines[0].contains("\"act\":\"delete\""), "{lines:?}");
+    let (lines, is_whole) = engine.audited(2).unwrap();
+    assert_eq!((lines.len(), is_whole), (2, false));
+    // What is longer than what is read begins with a whole line.
+    let long = format!("{{\"time_ns\":3,\"x\":\"{}\"}}\n{{\"time_ns\":4}}\n", "x".repeat(1 << 20));
+    before.append(long.as_bytes()).unwrap();
+    let (lines, is_whole) = engine.audited(9).unwrap();
+    assert_eq!((lines.len(), &*lines[1], is_whole), (2, "{\"time_ns\":4}", false));
 }
 
 #[test]

@@ -3,11 +3,13 @@
 //! the same result whichever way they are read.
 
 pub(crate) mod arithmetic;
+pub(crate) mod moments;
 pub(crate) mod number;
 pub(crate) mod quantile;
 pub(crate) mod rank;
 pub(crate) mod sliding;
 pub(crate) mod sum;
 pub(crate) mod tally;
+pub(crate) mod ternary;
 mod total;
 pub(crate) mod wholes;

@@ -49,6 +49,7 @@ mod merge;
 mod number;
 mod quotient;
 mod rate;
+mod relation;
 mod rows;
 mod run;
 mod set;
@@ -70,6 +71,7 @@ use foliot_engine::Snapshot;
 use foliot_model::{
     Frame, Kind, Labels, NamespaceId, Selector, Table, TableShape, Test, TimeRange,
 };
+use foliot_plan::relation::Answer;
 use foliot_plan::rows::{NameTable, Scan, Select, SourceTest};
 use foliot_plan::{Listing, Series, grid};
 use source::Source;
@@ -114,6 +116,20 @@ pub fn select(
     on_table: &mut dyn FnMut(Table) -> ControlFlow<()>,
 ) -> Result<Ran, Error> {
     rows::select(query, plan, on_table)
+}
+
+/// Answers one table, piece by piece and row by row in the order the plan asks for; the last piece
+/// has no rows. `on_table` is called on the caller's thread and says whether it wants more; while
+/// it blocks, the query waits.
+///
+/// # Errors
+/// As [`run`], and when a calculation has no result.
+pub fn answer(
+    query: &Query<'_>,
+    plan: &Answer,
+    on_table: &mut dyn FnMut(Table) -> ControlFlow<()>,
+) -> Result<Ran, Error> {
+    relation::answer(query, plan, on_table)
 }
 
 /// Whether a scan finds any series that has samples in its range, whatever its condition says of

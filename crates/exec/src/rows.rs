@@ -15,6 +15,7 @@ mod grid;
 mod heap;
 mod integral;
 mod join;
+mod leaf;
 mod matchers;
 mod merge;
 pub(crate) mod names;
@@ -36,14 +37,17 @@ use crate::limits::{Meter, Turns};
 use crate::source::Source;
 use crate::steps::{Step, Steps};
 use crate::{Error, Query, Ran};
+pub(crate) use calculate::math;
 use foliot_engine::Run;
 use foliot_model::{Column, Item, Table, TableHead};
 use foliot_plan::Told;
 use foliot_plan::rows::{Reducer, Rows, Scan, Select};
 use grid::Grid;
 use join::{Joined, Piece, Within};
+pub(crate) use leaf::Leaf;
 use quick::Readings;
 use row::{Head, is_same};
+pub(crate) use sorted::sorted;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -59,13 +63,13 @@ pub(crate) type OnTable<'a> = &'a mut dyn FnMut(Table) -> ControlFlow<()>;
 
 /// What streams of one query share.
 #[derive(Clone, Copy)]
-struct Context<'q> {
-    source: Source<'q>,
-    meter: &'q Meter,
+pub(crate) struct Context<'q> {
+    pub(crate) source: Source<'q>,
+    pub(crate) meter: &'q Meter,
     /// Sources selected.
-    selected: &'q AtomicU64,
+    pub(crate) selected: &'q AtomicU64,
     /// In how many steps this one stands.
-    depth: usize,
+    pub(crate) depth: usize,
 }
 
 impl Context<'_> {

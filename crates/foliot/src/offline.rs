@@ -160,7 +160,7 @@ pub(crate) fn retention(
     let engine = crate::open(Arc::new(disk), &config.data_dir, settings, &Opening::default())?;
     let mut out = String::new();
     if accepts_clock {
-        let caller = Caller { door: "command line", from: String::new() };
+        let caller = Caller { door: "command line", ..Caller::default() };
         engine.accept_clock(&caller).map_err(|error| error.to_string())?;
         out.push_str("the clock of this machine is taken for right\n");
     }

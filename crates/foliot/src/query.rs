@@ -1,10 +1,11 @@
-//! `foliot query`: asks a running server in InfluxQL or in OpenTSDB's words, and prints what it
-//! answers.
+//! `foliot query`: asks a running server in InfluxQL, in SQL or in OpenTSDB's words, and prints
+//! what it answers.
 
 mod answer;
 mod parquet;
 mod print;
 mod shell;
+mod sql;
 
 use crate::output::Output;
 use crate::remote;
@@ -22,7 +23,7 @@ const PIECE_BYTES_MAX: u64 = 256 << 20;
 /// Where a question in OpenTSDB's words begins, if nothing else is said.
 const START: &str = "1h-ago";
 
-/// What a question in OpenTSDB's words begins with; all others are InfluxQL.
+/// What a question in OpenTSDB's words begins with; all others are in the language that was chosen.
 const OPENTSDB: &str = "m=";
 
 /// Where questions in another language go, for whoever put one here.
@@ -41,6 +42,8 @@ pub(crate) struct Ask {
     client: Client,
     statement: Option<String>,
     database: String,
+    /// Whether statements are SQL.
+    is_sql: bool,
     format: Format,
     start: Option<String>,
     end: Option<String>,
@@ -50,19 +53,25 @@ pub(crate) fn command() -> Clap {
     let option =
         |name: &'static str, value, help| Arg::new(name).long(name).value_name(value).help(help);
     Clap::new("query")
-        .about("Asks a running server, in InfluxQL or in OpenTSDB's words")
+        .about("Asks a running server, in InfluxQL, in SQL or in OpenTSDB's words")
         .after_help(
             "Without a statement it asks for them at a terminal, and reads one a line from a pipe.\n\n\
              Examples:\n  \
              foliot query 'SELECT mean(usage) FROM cpu WHERE time > now() - 1h GROUP BY time(5m)'\n  \
              foliot query 'm=sum:5m-avg:cpu.usage{host=*}' --start 6h-ago --format csv\n  \
              foliot query 'SELECT * FROM cpu' --format parquet > cpu.parquet\n  \
+             foliot query --language sql 'SELECT host, avg(usage) FROM cpu GROUP BY host'\n  \
              foliot query --url http://db:4242 --db climate",
         )
         .arg(
             Arg::new("statement")
                 .value_name("STATEMENT")
-                .help("What to ask: InfluxQL, or m=... as OpenTSDB's /api/query takes it"),
+                .help("What to ask: a statement, or m=... as OpenTSDB's /api/query takes it"),
+        )
+        .arg(
+            option("language", "LANGUAGE", "The language of statements")
+                .value_parser(["influxql", "sql"])
+                .default_value("influxql"),
         )
         .arg(option("db", "NAME", "The database").default_value("default"))
         .arg(
@@ -81,15 +90,21 @@ pub(crate) fn read(matches: &ArgMatches) -> Result<Ask, String> {
         client: remote::client(matches)?,
         statement: text("statement"),
         database: text("db").unwrap_or_default(),
+        is_sql: text("language").as_deref() == Some("sql"),
         format: text("format").map_or(Format::Table, |name| Format::named(&name)),
         start: text("start"),
         end: text("end"),
     };
-    let is_influx = ask.statement.as_ref().is_some_and(|text| !text.starts_with(OPENTSDB));
-    if is_influx && (ask.start.is_some() || ask.end.is_some()) {
-        return Err("--start and --end belong to questions that begin with m=; InfluxQL says it \
-                    itself: WHERE time >= now() - 1h"
-            .to_owned());
+    let is_statement = ask.statement.as_ref().is_some_and(|text| !text.starts_with(OPENTSDB));
+    if is_statement && (ask.start.is_some() || ask.end.is_some()) {
+        let example = match ask.is_sql {
+            true => "SQL says it itself: WHERE time >= now() - INTERVAL '1 hour'",
+            false => "InfluxQL says it itself: WHERE time >= now() - 1h",
+        };
+        return Err(format!("--start and --end belong to questions that begin with m=; {example}"));
+    }
+    if ask.format == Format::Parquet && ask.is_sql {
+        return Err("--format parquet takes InfluxQL: leave --language out, or take csv".to_owned());
     }
     if ask.format == Format::Parquet && ask.statement.is_none() {
         return Err("--format parquet makes a file of one answer: give the statement".to_owned());
@@ -133,6 +148,9 @@ impl Ask {
     /// What the server says, or why it cannot be asked.
     fn put(&self, statement: &str, out: &mut dyn Write) -> Result<(), String> {
         let is_opentsdb = statement.starts_with(OPENTSDB);
+        if self.is_sql && !is_opentsdb {
+            return self.put_sql(statement, out);
+        }
         let mut printer = Printer::new(self.format);
         let (mut refusals, mut tables_count) = (Vec::new(), 0);
         let mut answer = BufReader::new(self.asked(statement)?);
@@ -167,10 +185,45 @@ impl Ask {
         Ok(())
     }
 
+    /// Asks a statement of SQL and prints its answer.
+    fn put_sql(&self, statement: &str, out: &mut dyn Write) -> Result<(), String> {
+        let mut answer = BufReader::new(self.asked(statement)?);
+        if self.format == Format::Json {
+            io::copy(&mut answer, out).and_then(|_| out.flush()).map_err(unprinted)?;
+            return Ok(());
+        }
+        let cut = |error: io::Error| format!("the answer was cut off: {error}");
+        let mut printer = Printer::new(self.format);
+        let Some(mut answer) = sql::Answer::begin(answer, PIECE_BYTES_MAX).map_err(cut)? else {
+            return Ok(());
+        };
+        let mut next = answer.next().map_err(cut)?;
+        let has_rows = next.is_some();
+        printer
+            .print("", &[next.take().unwrap_or_else(|| answer.heading())], out)
+            .map_err(unprinted)?;
+        while let Some(table) = answer.next().map_err(cut)? {
+            printer.print("", &[table], out).map_err(unprinted)?;
+        }
+        printer.finish(out).and_then(|()| out.flush()).map_err(unprinted)?;
+        if !has_rows {
+            complain(NOTHING);
+        }
+        Ok(())
+    }
+
     /// Asks one question, whose answer is read as it comes.
     fn asked(&self, statement: &str) -> Result<Reading<'_>, String> {
         let asked = match statement.starts_with(OPENTSDB) {
             true => self.client.get(&self.opentsdb_target(statement)),
+            false if self.is_sql => {
+                let format = if self.format == Format::Json { "jsonl" } else { "csv" };
+                let body = serde_json::json!({
+                    "db": self.database, "q": statement, "format": format,
+                });
+                let body = body.to_string();
+                self.client.post_as("/api/v3/query_sql", "application/json", body.as_bytes())
+            }
             false => {
                 let form = parameters(&[("q", Some(statement)), ("db", Some(&*self.database))]);
                 self.client.post_form("/query", &format!("{form}&chunked=true"))

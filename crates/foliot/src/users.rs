@@ -176,7 +176,7 @@ pub(crate) fn perform(config: &Config, act: Act) -> Result<(), String> {
 }
 
 fn perform_on(engine: &Engine, gate: &Gate, act: Act, now_ns: i64) -> Result<String, String> {
-    let caller = Caller { door: "foliot user", from: String::new() };
+    let caller = Caller { door: "foliot user", ..Caller::default() };
     let sentence = |error: foliot_access::Refused| error.to_string();
     match act {
         Act::Add { name, rights } => {

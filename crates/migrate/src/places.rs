@@ -55,7 +55,7 @@ pub(crate) fn make_in(engine: &Engine, database: &str, wanted: &[Policy]) -> Res
     }
     let databases = Databases::new(engine);
     let found = databases.get(database);
-    let caller = Caller { door: "foliot import", from: String::new() };
+    let caller = Caller { door: "foliot import", ..Caller::default() };
     for policy in wanted {
         if found.as_ref().is_some_and(|found| found.policy(Some(&policy.name)).is_some()) {
             continue;

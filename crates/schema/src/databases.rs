@@ -280,7 +280,7 @@ impl Databases {
         if found.is_ok() {
             return found;
         }
-        let caller = Caller { door: "first write", from: String::new() };
+        let caller = Caller { door: "first write", ..Caller::default() };
         self.change(engine, database, &caller, |found| {
             if found.is_some_and(|found| found.policy(policy).is_some()) {
                 return Ok(None);
@@ -306,7 +306,7 @@ impl Databases {
 
     /// Creates a database with one policy, unless it exists; returns the policy's namespace.
     fn create(&self, engine: &Engine, database: &str, policy: &str) -> Result<NamespaceId, Error> {
-        let caller = Caller { door: "first write", from: String::new() };
+        let caller = Caller { door: "first write", ..Caller::default() };
         self.set_policy(engine, database, Policy::unbounded(policy), true, &caller)
     }
 

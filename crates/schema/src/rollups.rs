@@ -25,6 +25,6 @@ pub fn find_or_create(
         return Ok(namespace);
     }
     let policy = Policy::unbounded(table);
-    let caller = Caller { door: "first rollup", from: String::new() };
+    let caller = Caller { door: "first rollup", ..Caller::default() };
     Ok(databases.set_policy(engine, database, policy, false, &caller)?)
 }

@@ -10,6 +10,7 @@ mod plain;
 mod prometheus;
 mod reply;
 mod routes;
+mod sql;
 mod ticktock;
 
 pub(crate) use body::Budget;
@@ -162,7 +163,7 @@ impl Call {
 
     /// Who asks, by the door named.
     fn asker(&self, door: &'static str) -> Asker {
-        Asker { door, peer: self.peer }
+        Asker { door, peer: self.peer, who: self.who.clone() }
     }
 
     /// Who wants samples taken away, by the door named.
@@ -173,17 +174,18 @@ impl Call {
 
 /// Who asks by a door, from an address. Most want nothing taken away, and their address need not be
 /// spelled.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Asker {
     door: &'static str,
     peer: Option<SocketAddr>,
+    who: Arc<Principal>,
 }
 
 impl Asker {
     /// Who wants samples taken away.
-    fn caller(self) -> Caller {
+    fn caller(&self) -> Caller {
         let from = self.peer.map(|peer| peer.to_string()).unwrap_or_default();
-        Caller { door: self.door, from }
+        Caller { door: self.door, from, by: self.who.name().to_owned() }
     }
 }
 

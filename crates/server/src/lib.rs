@@ -11,6 +11,7 @@
 mod aside;
 pub mod config;
 mod continuous;
+mod costs;
 mod errands;
 mod exemplars;
 mod history;

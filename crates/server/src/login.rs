@@ -81,7 +81,7 @@ fn note_failure(
         figures.failed,
         figures.put_off
     );
-    let caller = Caller { door, from };
+    let caller = Caller { door, from, ..Caller::default() };
     let line = || store.engine().audit_access("failed login", whom, &caller);
     if let Err(error) = aside(line) {
         log::error!("a failed login is not in the audit log: {error}");

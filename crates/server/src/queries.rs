@@ -1,14 +1,12 @@
 //! Queries that run: what `SHOW QUERIES` lists and `KILL QUERY` ends; the last ones that ran, for
 //! `/api/stats/query`; and what they cost, question by question.
 
-use crate::metrics::now_ns;
+use crate::costs::{Asked, Costs, hash_of};
 use crate::query::Title;
 use foliot_access::Principal;
 use foliot_exec::Meter;
 use foliot_lock::{Mutex, Rank};
-use foliot_model::NANOS_PER_MILLI;
 use std::collections::{BTreeMap, VecDeque};
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,9 +16,6 @@ use std::time::{Duration, Instant};
 /// 2 000 characters by who enters them, so that these take two megabytes at most.
 const ENDED_MAX: usize = 256;
 
-/// Questions of which it is remembered what they cost. Those that cost least time go first.
-const COSTS_MAX: usize = 100;
-
 /// Queries that run, by number, and those that ended last, newest last.
 #[derive(Debug)]
 pub(crate) struct Queries {
@@ -28,7 +23,7 @@ pub(crate) struct Queries {
     running: Mutex<BTreeMap<u64, Running>>,
     /// Each with the hash of its text, by which it is found among others.
     ended: Mutex<VecDeque<(u64, Ended)>>,
-    costs: Mutex<Vec<(u64, Cost)>>,
+    costs: Costs,
 }
 
 impl Default for Queries {
@@ -37,7 +32,7 @@ impl Default for Queries {
             next: AtomicU64::new(0),
             running: Mutex::new(Rank::Table, BTreeMap::new()),
             ended: Mutex::new(Rank::Table, VecDeque::new()),
-            costs: Mutex::new(Rank::Table, Vec::new()),
+            costs: Costs::default(),
         }
     }
 }
@@ -82,54 +77,20 @@ pub(crate) struct Listed {
     pub(crate) is_killed: bool,
 }
 
-/// What a question cost so far, however often it was asked.
-#[derive(Clone, Debug)]
-pub(crate) struct Cost {
-    who: Arc<Principal>,
-    /// The last one's: others of its text may have come from elsewhere, or over another range.
-    pub(crate) title: Title,
-    /// How often it was asked.
-    pub(crate) count: u64,
-    /// How long that took together.
-    pub(crate) took: Duration,
-    /// How long the longest took.
-    pub(crate) took_max: Duration,
-    /// Samples that were read for all of them.
-    pub(crate) samples: u64,
-    /// The most memory that one of them held.
-    pub(crate) memory_peak_bytes: u64,
-    /// When the last one ended, in milliseconds.
-    pub(crate) ended_ms: i64,
-}
-
-impl Cost {
-    /// The name of who asked it; empty where nobody is asked for one.
-    pub(crate) fn owner(&self) -> &str {
-        self.who.name()
-    }
-
-    fn is_same(&self, other: &Self) -> bool {
-        let (own, others) = (&self.title, &other.title);
-        (&own.text, &own.database, self.owner(), own.by_itself)
-            == (&others.text, &others.database, other.owner(), others.by_itself)
-    }
-
-    fn add(&mut self, other: Self) {
-        self.title = other.title;
-        self.count += other.count;
-        self.took += other.took;
-        self.took_max = self.took_max.max(other.took_max);
-        self.samples += other.samples;
-        self.memory_peak_bytes = self.memory_peak_bytes.max(other.memory_peak_bytes);
-        self.ended_ms = other.ended_ms;
-    }
-}
-
 /// Takes a query off the list when it ends, however it does.
 #[derive(Debug)]
 pub(crate) struct Entry {
     queries: Arc<Queries>,
     id: u64,
+    /// Why it has no answer, once that is known.
+    error: Option<String>,
+}
+
+impl Entry {
+    /// It has no answer, for this reason.
+    pub(crate) fn fail(&mut self, reason: &str) {
+        self.error = Some(reason.to_owned());
+    }
 }
 
 impl Queries {
@@ -148,7 +109,7 @@ impl Queries {
         let id = self.number();
         let running = Running { who, title, began: Instant::now(), meter };
         self.running.lock().insert(id, running);
-        Entry { queries: self.clone(), id }
+        Entry { queries: self.clone(), id, error: None }
     }
 
     /// The queries that run, by number, as far as somebody may see them: texts name what others
@@ -210,76 +171,24 @@ impl Queries {
         found.inspect(|running| running.meter.cancel().cancel()).is_some()
     }
 
-    /// What questions cost, as far as somebody may see them, those first that took longest in all.
-    pub(crate) fn costs(&self, who: &Principal) -> Vec<Cost> {
-        let costs = self.costs.lock();
-        let mut seen: Vec<Cost> = costs
-            .iter()
-            .map(|(_, cost)| cost)
-            .filter(|cost| who.oversees(&cost.who))
-            .cloned()
-            .collect();
-        seen.sort_by_key(|cost| std::cmp::Reverse(cost.took));
-        seen
+    /// What questions cost so far.
+    pub(crate) fn costs(&self) -> &Costs {
+        &self.costs
     }
 
     /// Takes a query off the list, and remembers what it cost.
-    fn leave(&self, id: u64) {
+    fn leave(&self, id: u64, error: Option<String>) {
         let left = self.running.lock().remove(&id);
         let Some(Running { who, title, began, meter }) = left else { return };
-        self.count(
-            who,
-            title,
-            began.elapsed(),
-            (meter.samples_of_all(), meter.memory_peak_bytes()),
-        );
+        let (samples, memory_peak_bytes) = (meter.samples_of_all(), meter.memory_peak_bytes());
+        let took = began.elapsed();
+        self.costs.count(Asked { who, title, took, samples, memory_peak_bytes, error });
     }
-
-    /// Remembers what a query cost: how long it took, how many samples it read, and the most memory
-    /// that it held.
-    pub(crate) fn count(
-        &self,
-        who: Arc<Principal>,
-        title: Title,
-        took: Duration,
-        (samples, memory_peak_bytes): (u64, u64),
-    ) {
-        let cost = Cost {
-            who,
-            title,
-            count: 1,
-            took,
-            took_max: took,
-            samples,
-            memory_peak_bytes,
-            ended_ms: now_ns() / NANOS_PER_MILLI,
-        };
-        let hash = hash_of(&cost.title.text);
-        let mut costs = self.costs.lock();
-        let is_same = |(of, known): &&mut (u64, Cost)| *of == hash && known.is_same(&cost);
-        if let Some((_, known)) = costs.iter_mut().find(is_same) {
-            return known.add(cost);
-        }
-        if costs.len() >= COSTS_MAX {
-            let cheapest = costs.iter().enumerate().min_by_key(|(_, (_, cost))| cost.took);
-            if let Some((at, _)) = cheapest {
-                costs.swap_remove(at);
-            }
-        }
-        costs.push((hash, cost));
-    }
-}
-
-/// What tells most texts apart sooner than they do.
-fn hash_of(text: &str) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    text.hash(&mut hasher);
-    hasher.finish()
 }
 
 impl Drop for Entry {
     fn drop(&mut self) {
-        self.queries.leave(self.id);
+        self.queries.leave(self.id, self.error.take());
     }
 }
 
@@ -313,27 +222,21 @@ mod tests {
     }
 
     #[test]
-    fn what_questions_cost_is_added_up_and_the_cheapest_are_forgotten() {
+    fn what_a_query_cost_is_known_once_it_ended_and_whether_it_failed() {
         let queries = Arc::new(Queries::default());
         let anyone = Arc::new(Principal::anyone());
-        let ask = |text: &str, samples: usize| {
+        for error in [None, Some("too much")] {
             let meter = Meter::new(Limits::default(), Cancel::default());
-            drop(queries.enter(anyone.clone(), Title::new(text, ""), meter.clone()));
-            let meter = Meter::new(Limits::default(), Cancel::default());
-            meter.check(samples).unwrap();
-            meter.open().add(samples * 8).unwrap();
-            meter
-        };
-        let meter = ask("a", 5);
-        drop(queries.enter(anyone.clone(), Title::new("a", ""), meter));
-        let costs = queries.costs(&anyone);
-        assert_eq!(costs.len(), 1);
-        let told = (costs[0].count, costs[0].samples, costs[0].memory_peak_bytes);
-        assert_eq!(told, (2, 5, 40));
-        assert!(costs[0].took >= costs[0].took_max);
-        assert!(queries.costs(&Principal::nobody()).is_empty());
-        (0..2 * COSTS_MAX).for_each(|n| drop(ask(&n.to_string(), 0)));
-        assert_eq!(queries.costs(&anyone).len(), COSTS_MAX);
+            meter.check(5).unwrap();
+            meter.open().add(40).unwrap();
+            let mut entry = queries.enter(anyone.clone(), Title::new("a", ""), meter);
+            error.into_iter().for_each(|reason| entry.fail(reason));
+        }
+        let (costs, _) = queries.costs().list(&anyone, None);
+        let tally = costs[0].tally;
+        assert_eq!((costs.len(), tally.count, tally.failed), (1, 2, 1));
+        assert_eq!((tally.samples, tally.memory_peak_bytes), (10, 40));
+        assert_eq!(costs[0].error.as_deref(), Some("too much"));
     }
 
     #[test]

@@ -36,6 +36,7 @@ use foliot_lock::{Mutex, Rank};
 use foliot_model::{Frame, Labels, Pattern, Table, TimeRange};
 use foliot_plan::Series;
 use foliot_plan::grid::{Grid, Notes, Steps, Stored, Took};
+use foliot_plan::relation::Answer;
 use foliot_plan::rows::Select;
 use hyper::StatusCode;
 use out::Out;
@@ -54,11 +55,13 @@ const PIECES_AHEAD: usize = 3;
 pub(crate) struct Failure {
     pub(crate) status: StatusCode,
     pub(crate) message: String,
+    /// The line and the column of the query's text that are to blame, counted from 1.
+    pub(crate) position: Option<(usize, usize)>,
 }
 
 impl Failure {
     pub(crate) fn new(status: StatusCode, message: impl Into<String>) -> Self {
-        Self { status, message: message.into() }
+        Self { status, message: message.into(), position: None }
     }
 }
 
@@ -104,8 +107,8 @@ pub(crate) struct Work<'a> {
     out: Out,
     /// Its place in the list of queries that run.
     entry: Option<Entry>,
-    /// What a brief one was, one after the other, and since when.
-    titles: Vec<(Title, Instant)>,
+    /// What a brief one was, one after the other.
+    titles: Vec<Titled>,
     status: StatusCode,
 }
 
@@ -208,6 +211,41 @@ impl Work<'_> {
         }
     }
 
+    /// Answers one table over what is stored, for which `each` is called piece by piece.
+    ///
+    /// # Errors
+    /// What stopped the query, or what `each` refused.
+    pub(crate) fn answer(&mut self, plan: &Answer, each: &mut Each<'_>) -> Result<Ran, Stopped> {
+        let query = Query { snapshot: self.snapshot, meter: self.meter.clone() };
+        let out = &mut self.out;
+        let mut failed = None;
+        let ran = foliot_exec::answer(&query, plan, &mut |table| {
+            let step = each(&table, &mut out.bytes).and_then(|()| out.send_if_large());
+            match step {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(failure) => {
+                    failed = Some(failure);
+                    ControlFlow::Break(())
+                }
+            }
+        });
+        match failed {
+            Some(failure) => Err(Stopped::Reader(failure)),
+            None => ran
+                .inspect_err(|error| self.shared.metrics.limits.add_sources(error))
+                .map_err(Stopped::Query),
+        }
+    }
+
+    /// Answers with a table that is there already.
+    ///
+    /// # Errors
+    /// What `each` refused, and when nobody takes it.
+    pub(crate) fn put(&mut self, table: &Table, each: &mut Each<'_>) -> Result<(), Failure> {
+        each(table, &mut self.out.bytes)?;
+        self.out.send_if_large()
+    }
+
     /// Sends what was made so far, if that is much.
     ///
     /// # Errors
@@ -263,10 +301,19 @@ impl Work<'_> {
     pub(crate) fn list_as(&mut self, title: impl FnOnce() -> Title) {
         let title = Title { from: self.from, ..title() };
         if self.is_brief() {
-            self.titles.push((title, Instant::now()));
+            self.titles.push(Titled { title, began: Instant::now(), error: None });
         } else {
             let (queries, meter) = (&self.shared.queries, self.meter.clone());
             self.entry = Some(queries.enter(self.who.clone(), title, meter));
+        }
+    }
+
+    /// What is listed now has no answer, for this reason.
+    pub(crate) fn note_failure(&mut self, reason: &str) {
+        match (&mut self.entry, self.titles.last_mut()) {
+            (Some(entry), _) => entry.fail(reason),
+            (None, Some(titled)) => titled.error = Some(reason.to_owned()),
+            (None, None) => {}
         }
     }
 
@@ -284,6 +331,13 @@ impl Work<'_> {
     pub(crate) fn out(&mut self) -> &mut Vec<u8> {
         &mut self.out.bytes
     }
+}
+
+/// What a brief query was listed as, since when, and why it has no answer.
+struct Titled {
+    title: Title,
+    began: Instant,
+    error: Option<String>,
 }
 
 /// Answers a query; the bytes go to [`Work::out`].
@@ -483,6 +537,10 @@ fn perform(
         work.list_as(|| *title);
     }
     let outcome = Pattern::weighed(|| (job.run)(&mut work));
+    let too_long = || work.out.check_size().err();
+    if let Some(failure) = outcome.as_ref().err().cloned().or_else(too_long) {
+        work.note_failure(&failure.message);
+    }
     // Whoever has the answer finds the query gone and its place free. Of a longer answer pieces may
     // still wait to be read.
     work.entry = None;

@@ -24,8 +24,10 @@ import { curl, javascript, link, python } from "../code";
 import { type Walk, forget, keep, kept, walked } from "../history";
 import { useKeys } from "../keys";
 import { type Body, type Question, alone, asksStored, emptyForm, isGrowth, textOf } from "../question";
-import { plain } from "../series";
+import { numbers, plain } from "../series";
+import { shownIn, timeColumn } from "../relation";
 import { type Explored, place, read, write, zoneOf } from "../state";
+import { partsOf } from "../statements";
 import { durationText, timeText } from "../time";
 import { format } from "../units";
 
@@ -91,7 +93,7 @@ export function Explore({ params }: { params: URLSearchParams }) {
   const as = (write: (origin: string, database: string, body: Body) => string) => () => {
     try {
       const wanted = wantedOf(explored);
-      return explored.questions.filter(isAsked).map((question) => write(location.origin, explored.database, asBody(question, explored.view, wanted.span, wanted.stepMs))).join("\n");
+      return explored.questions.filter(isAsked).flatMap((question) => partsOf(asBody(question, explored.view, wanted.span, wanted.stepMs))).map((body) => write(location.origin, explored.database, body)).join("\n");
     } catch {
       // The page says what is wrong with it.
       return "";
@@ -193,16 +195,17 @@ function Result({ found, explored, set, onRun }: ResultProps) {
   const [focus, setFocus] = useState<number | null>(null);
   const noted = useAsked(`${explored.database} ${found.span.start} ${found.span.end}`, (signal) => annotations(explored.database, found.span.start, found.span.end, signal));
   const notes: Note[] = noted.answer?.annotations ?? NO_NOTES;
-  const answered = found.outcomes.filter(({ answer }) => answer);
+  const outcomes = useMemo(() => shownIn(found.outcomes, explored.view), [found, explored.view]);
+  const answered = outcomes.filter(({ answer }) => answer);
   const count = answered.reduce((sum, { answer }) => sum + (answer?.series.length ?? 0), 0);
-  const of = useMemo(() => drawn(found.outcomes, explored.top, found.outcomes.length > 1), [found, explored.top]);
+  const of = useMemo(() => drawn(outcomes, explored.top, outcomes.length > 1), [outcomes, explored.top]);
   const { lines: bare, unit, series: all } = of;
   const [isEach, setIsEach] = useState(false);
   const hasBuckets = useMemo(() => areBuckets(all), [all]);
   const isMap = explored.view === "heatmap" && hasBuckets;
   const buckets = useMemo(() => (isMap ? heat(all, answered.every(({ question }) => isGrowth(question))) : null), [all, isMap]);
   const lines = useMemo(() => bare.map((line) => ({ ...line, isHidden: hidden.has(line.title) })), [bare, hidden]);
-  if (!answered.length) return null;
+  if (!answered.length) return found.outcomes.some(({ error }) => error) ? <section class="card result"><Explain asked={found.outcomes} tookMs={found.tookMs} /></section> : null;
   const tables = answered.flatMap(({ answer }) => answer?.tables ?? []);
   const samples = answered.reduce((sum, { answer }) => sum + (answer?.figures.samples ?? 0), 0);
   const read = answered.reduce((sum, { answer }) => sum + (answer?.figures.samples_read ?? 0), 0);
@@ -210,7 +213,11 @@ function Result({ found, explored, set, onRun }: ResultProps) {
   const computed = answered.filter(({ question }) => !asksStored(question)).length;
   const asStored = !computed ? "as they are stored" : computed === answered.length ? "as they are computed; a metric alone shows what is stored" : `those of ${computed} as they are computed, the others as they are stored`;
   const isGraph = all.length > 0 && !isMap && ["graph", "number", "heatmap"].includes(explored.view);
-  const isListing = tables.length > 0 && !all.length;
+  // What has a graph, too, may be looked at as either.
+  const isTable = tables.length > 0 && !all.length;
+  const isListing = isTable && !tables.some((table) => timeColumn(table) >= 0);
+  // Where times come from the answer there is no step to tell of.
+  const hasSteps = answered.some(({ question: { language, text } }) => language !== "sql" || text.includes("$step"));
   const toggle = (name: string, isAlone: boolean) => setHidden((before) => {
     if (isAlone) {
       const others = lines.map((line) => line.title).filter((other) => other !== name);
@@ -225,13 +232,13 @@ function Result({ found, explored, set, onRun }: ResultProps) {
       <div class="result-head">
         <p class="note">
           {tables.length > 0 && `${tables.length} ${tables.length === 1 ? "table" : "tables"}, `}
-          {!isListing && `${all.length < count ? `The ${all.length} greatest of ${count} series by their means` : `${count} series`}, ${format(samples)} samples from ${format(read)} read, `}
-          in {Math.round(found.tookMs)} ms{!isListing && `; ${explored.view === "samples" ? asStored : `steps of ${durationText(found.stepMs)}`}`}
+          {!isTable && `${all.length < count ? `The ${all.length} greatest of ${count} series by their means` : `${count} series`}, ${format(samples)} samples from ${format(read)} read, `}
+          in {Math.round(found.tookMs)} ms{!isTable && (explored.view === "samples" ? `; ${asStored}` : hasSteps && `; steps of ${durationText(found.stepMs)}`)}
           {isGraph && all.length > LINES_MAX && `; the first ${LINES_MAX} are drawn`}
         </p>
         {!isListing && <ViewBar explored={explored} set={set} hasBuckets={hasBuckets} />}
       </div>
-      {tables.length > 0 && <Tables all={tables} />}
+      {tables.length > 0 && <Tables all={tables} zone={explored.zone} />}
       {!all.length && !tables.length && answered.some(({ answer }) => answer?.tables) && <Empty title="There is nothing of that kind"><p>The statement was carried out, and its list is empty.</p></Empty>}
       {!all.length && !answered.some(({ answer }) => answer?.tables) && (
         <Empty title="No samples in this range">
@@ -249,7 +256,7 @@ function Result({ found, explored, set, onRun }: ResultProps) {
       {all.length > 0 && explored.view === "table" && <label class="check"><input type="checkbox" checked={isEach} onChange={(event) => setIsEach(event.currentTarget.checked)} />each value, not only the last</label>}
       {all.length > 0 && explored.view === "table" && !isEach && <Values of={of} zone={explored.zone} label="Values" />}
       {all.length > 0 && (explored.view === "samples" || (explored.view === "table" && isEach)) && <Samples all={all} titleIn={of.titleIn} zone={explored.zone} />}
-      {isGraph && all.every(({ values }) => values.every((value) => typeof value === "string")) && <p class="note" role="status">These values are {all.every(({ kind }) => kind === "string") ? "texts" : "infinite, or no numbers"}, which no graph shows: the table does.</p>}
+      {isGraph && all.every((one) => numbers(one).every((value) => value === null) && one.values.some((value) => typeof value === "string")) && <p class="note" role="status">These values are {all.every(({ kind }) => kind === "string") ? "texts" : "infinite, or no numbers"}, which no graph shows: the table does.</p>}
       {isGraph && (
         <>
           <Chart

@@ -3,6 +3,7 @@
 
 export { BoardEdit } from "../parts/boardedit";
 export { BoardImport } from "../parts/boardimport";
+export { Audit } from "../parts/audit";
 export { Backups } from "../parts/backups";
 export { Queries } from "../parts/queries";
 export { Retention } from "../parts/retention";

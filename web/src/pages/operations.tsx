@@ -1,5 +1,5 @@
-// Operations: how the server fares, in eight views: what comes in, who sends it, queries and other work, storage,
-// backups, retention, settings, and the log.
+// Operations: how the server fares, in nine views: what comes in, who sends it, queries and other work, storage,
+// backups, retention, who took samples away, settings, and the log.
 
 import { type Status, status } from "../api";
 import { useAsked, useInSight } from "../hooks";
@@ -13,7 +13,7 @@ import { Storage } from "../parts/storage";
 const EVERY_MS = 2000;
 
 const VIEWS = [
-  ["overview", "Overview"], ["senders", "Senders"], ["queries", "Queries"], ["storage", "Storage"], ["backups", "Backups"], ["retention", "Retention"], ["settings", "Settings"], ["log", "Log"],
+  ["overview", "Overview"], ["senders", "Senders"], ["queries", "Queries"], ["storage", "Storage"], ["backups", "Backups"], ["retention", "Retention"], ["audit", "Audit"], ["settings", "Settings"], ["log", "Log"],
 ] as const;
 
 export function Operations({ params }: { params: URLSearchParams }) {
@@ -39,6 +39,7 @@ export function Operations({ params }: { params: URLSearchParams }) {
       {view === "storage" && now && <Storage now={now} />}
       {view === "backups" && <Later which="Backups" />}
       {view === "retention" && <Later which="Retention" />}
+      {view === "audit" && <Later which="Audit" />}
       {view === "settings" && <Settings />}
       {view === "log" && <Log />}
     </div>

@@ -118,6 +118,7 @@ function Comparison({ before, after }: { before: Report; after: Report }) {
           <div class="plots">{plots.map((plot) => <PlotView key={plot.title} plot={plot} />)}</div>
         </section>
       )}
+      {tables.length > 0 && <p class="note compared-key"><b class="better">✓ better</b> <b class="worse">✗ worse</b> by more than {100 * NOTED} %: of rates more is better, of times, sizes and faults less. Other changes have no colour.</p>}
       {tables.map((table, index) => (
         <section class="card" key={index}>
           <div class="head"><h2>{table.name}</h2><span class="note">{table.heading}{table.alone > 0 && `; ${table.alone} rows are in one of them only`}</span></div>
@@ -131,8 +132,8 @@ function Comparison({ before, after }: { before: Report; after: Report }) {
                     {row.cells.map((cell, column) => (
                       <td key={column} class="number">
                         {cell.before === cell.after ? cell.after : <>{cell.before} → {cell.after}</>}
-                        {cell.ratio !== null && Math.abs(cell.ratio - 1) > NOTED && <b class={cell.ratio > 1 ? "more" : "less"}> ×{cell.ratio.toPrecision(3).replace(/\.?0+$/, "")}</b>}
-                        {cell.ratio !== null && <Ratio of={cell.ratio} />}
+                        {cell.ratio !== null && Math.abs(cell.ratio - 1) > NOTED && <Change ratio={cell.ratio} better={cell.better} />}
+                        {cell.ratio !== null && <Ratio of={cell.ratio} better={cell.better} />}
                       </td>
                     ))}
                   </tr>
@@ -149,13 +150,28 @@ function Comparison({ before, after }: { before: Report; after: Report }) {
 /** A ratio of more than so many fills its bar. */
 const RATIO_MAX = 4;
 
+interface ChangeProps {
+  ratio: number;
+  /** Whether more of it is better, or less. */
+  better: "more" | "less" | null;
+}
+
+/** Whether a change is one for the better, which colour tells; nothing where it is none of either, or too small. */
+const changeOf = ({ ratio, better }: ChangeProps) => (!better || Math.abs(ratio - 1) <= NOTED ? "" : ratio > 1 === (better === "more") ? "better" : "worse");
+
+/** How much one is of the other, with a sign of whether that is better: colours alone are not told apart by all. */
+function Change(props: ChangeProps) {
+  const change = changeOf(props);
+  return <b class={change}> ×{props.ratio.toPrecision(3).replace(/\.?0+$/, "")}{change && <> <span aria-hidden="true">{change === "better" ? "✓" : "✗"}</span><span class="unseen">{change}</span></>}</b>;
+}
+
 /** How the second is to the first, as a bar from the middle: to the right where it is more, each half a factor of four. */
-function Ratio({ of }: { of: number }) {
+function Ratio({ of, better }: { of: number; better: ChangeProps["better"] }) {
   const share = Math.max(-1, Math.min(1, Math.log(Math.max(of, 1e-9)) / Math.log(RATIO_MAX)));
   return (
     <svg class="ratio" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">
       <rect class="base" width="100" height="8" />
-      <rect class={share < 0 ? "less" : "more"} x={share < 0 ? 50 + 50 * share : 50} width={Math.max(0.6, 50 * Math.abs(share))} height="8" />
+      <rect class={changeOf({ ratio: of, better }) || "bar"} x={share < 0 ? 50 + 50 * share : 50} width={Math.max(0.6, 50 * Math.abs(share))} height="8" />
       <path d="M50 0V8" />
     </svg>
   );

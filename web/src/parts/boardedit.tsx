@@ -3,13 +3,15 @@
 // as long as the page is open.
 
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { type Panel, Refusal, type Saved, check, forgetSaved, keepSaved } from "../api";
+import { type Panel, Refusal, type Saved, forgetSaved, keepSaved } from "../api";
 import { type Draft, NAME_CHARS_MAX, changed, draftOf, dropDraft, exploredOf, keepDraft, mustBeFree, panelOf, reworded, settled } from "../board";
 import { database } from "../database";
-import { type Language, bodyOf } from "../question";
+import { LANGUAGES, bodyOf } from "../question";
 import { pooled } from "../slices";
 import type { Explored } from "../state";
+import { checked } from "../statements";
 import { instant, timeText } from "../time";
+import { type Unknown, renamedIn, unknownOf } from "../unknown";
 import { Failed } from "./small";
 import { Suggest, named } from "./suggest";
 
@@ -22,8 +24,6 @@ interface Props {
   /** Shows what is stored, where somebody else has changed it. */
   onStored: () => void;
 }
-
-const LANGUAGES: Record<Language, string> = { opentsdb: "OpenTSDB", influxql: "InfluxQL", promql: "PromQL" };
 
 const LOOKS: Explored["view"][] = ["graph", "table", "number"];
 
@@ -47,19 +47,41 @@ interface Wrong {
   error: Error;
 }
 
-/** The first text that is wrong, among those that are not stored already. */
-async function wrongIn(panels: Draft["panels"], stored: Panel[]): Promise<Wrong | null> {
+/** A text that names what the store does not have: of which panel, and which of its questions. */
+interface Doubt extends Unknown {
+  key: number;
+  which: number;
+}
+
+/** Questions of panels that are not stored already, each with where it stands, and its database. */
+function unstored(panels: Draft["panels"], stored: Panel[]) {
   const about = (address: string) => exploredOf(address).questions.map(({ language, text }) => JSON.stringify([language, text]));
   const known = new Set(stored.flatMap(({ address }) => about(address)));
-  const texts = panels.flatMap(({ key, title, address }) => {
+  return panels.flatMap(({ key, title, address }) => {
     const { questions, database: own } = exploredOf(address);
     const said = about(address);
-    return questions.map((question, which) => ({ key, title, which, question, own, isNew: question.text.trim() !== "" && !known.has(said[which]!) }));
+    return questions.flatMap((question, which) => (question.text.trim() && !known.has(said[which]!) ? [{ key, title, which, question, of: own || database() }] : []));
   });
+}
+
+type Unstored = ReturnType<typeof unstored>;
+
+/** Texts that can be read, and name what is not there. */
+async function doubtsIn(texts: Unstored): Promise<Doubt[]> {
   const signal = AbortSignal.timeout(CHECK_MS);
-  const found = await pooled(texts.filter(({ isNew }) => isNew), CHECKED_AT_ONCE, async ({ key, title, which, question, own }): Promise<Wrong | null> => {
+  const found = await pooled(texts, CHECKED_AT_ONCE, async ({ key, which, question: { language, text }, of }): Promise<Doubt | null> => {
+    const unknown = await unknownOf[language](text, of, signal);
+    return unknown && { ...unknown, key, which };
+  });
+  return found.filter((one) => one !== null);
+}
+
+/** The first text that is wrong. */
+async function wrongIn(texts: Unstored): Promise<Wrong | null> {
+  const signal = AbortSignal.timeout(CHECK_MS);
+  const found = await pooled(texts, CHECKED_AT_ONCE, async ({ key, title, which, question, of }): Promise<Wrong | null> => {
     const now = Date.now();
-    const { wrong } = await check(own || database(), bodyOf(question, { start: now - HOUR_MS, end: now }, MINUTE_MS), signal);
+    const { wrong } = await checked(of, bodyOf(question, { start: now - HOUR_MS, end: now }, MINUTE_MS), signal);
     return wrong ? { key, which, text: question.text, error: new Refusal(400, `“${title}”: ${wrong.message}`, wrong.position ?? null) } : null;
   });
   return found.find((one) => one !== null) ?? null;
@@ -83,6 +105,7 @@ export function BoardEdit({ board, taken, onDone: close, onStored }: Props) {
   const [metric, setMetric] = useState("");
   const [error, setError] = useState<Error | null>(null);
   const [wrong, setWrong] = useState<Wrong | null>(null);
+  const [doubts, setDoubts] = useState<Doubt[]>([]);
   const [isKeeping, setIsKeeping] = useState(false);
   const form = useRef<HTMLFormElement>(null);
   useEffect(() => { if (wrong) form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus(); }, [wrong]);
@@ -96,6 +119,7 @@ export function BoardEdit({ board, taken, onDone: close, onStored }: Props) {
   const add = () => {
     setPanels((all) => [...all, { ...panelOf(metric), key: 1 + Math.max(-1, ...all.map(({ key }) => key)) }]);
     setMetric("");
+    setDoubts([]);
   };
   const keep = async () => {
     const title = name.trim();
@@ -110,8 +134,12 @@ export function BoardEdit({ board, taken, onDone: close, onStored }: Props) {
       if (board.changed_ms) await forgetSaved(board);
       return onDone("");
     }
-    const found = await wrongIn(panels, board.panels ?? []);
+    const fresh = unstored(panels, board.panels ?? []);
+    const found = await wrongIn(fresh);
     if (found) return setWrong(found);
+    // What names nothing is stored by who has read that it does.
+    const doubted = doubts.length ? [] : await doubtsIn(fresh);
+    if (doubted.length) return setDoubts(doubted);
     await keepSaved({ name: title, panels: bare, was_changed_ms: title === board.name ? board.changed_ms : 0 });
     // Only once the new one is there does the old one go, unless somebody has changed it.
     if (title !== board.name && board.changed_ms) {
@@ -133,7 +161,7 @@ export function BoardEdit({ board, taken, onDone: close, onStored }: Props) {
     <form class="card" ref={form} onSubmit={(event) => { event.preventDefault(); submit(); }}>
       <div class="head board-head">
         <label class="bar">Name <input type="text" aria-label="Name of the dashboard" required maxLength={NAME_CHARS_MAX} value={name} onInput={(event) => setName(event.currentTarget.value)} /></label>
-        <span class="bar"><button type="button" onClick={() => onDone(null)}>Cancel</button><button type="submit" class="main" aria-busy={isKeeping}>Save</button></span>
+        <span class="bar"><button type="button" onClick={() => onDone(null)}>Cancel</button><button type="submit" class="main" aria-busy={isKeeping}>{doubts.length ? "Save all the same" : "Save"}</button></span>
       </div>
       {draft && !isOfAnother && <p class="note" role="status">This is as you left it. It is not stored yet; Cancel takes back what was changed.</p>}
       {isOfAnother && (
@@ -145,13 +173,14 @@ export function BoardEdit({ board, taken, onDone: close, onStored }: Props) {
       {error && isConflict(error) && (
         <p class="bar"><button type="button" onClick={onStored}>Open the stored one</button><span class="note">What you changed stays here, under Edit, until you cancel it.</span></p>
       )}
+      {doubts.length > 0 && <p class="caution" role="status">Nothing is stored yet: {doubts.length === 1 ? "a question names" : `${doubts.length} questions name`} what this database does not have. Choose another name where it stands, or save all the same.</p>}
       {!panels.length && <p class="note">No panels are left: to save it so is to delete the dashboard.</p>}
       <ol class="board-edit">
         {panels.map((panel, at) => (
           <PanelEdit
-            key={panel.key} panel={panel} said={`panel ${at + 1}`} wrong={wrong?.key === panel.key ? wrong : null}
+            key={panel.key} panel={panel} said={`panel ${at + 1}`} wrong={wrong?.key === panel.key ? wrong : null} doubts={doubts.filter(({ key }) => key === panel.key)}
             isFirst={at === 0} isLast={at === panels.length - 1} onMove={(by) => move(at, by)}
-            onChange={(next) => { setWrong(null); change(panel.key, next); }} onRemove={() => setPanels((all) => all.filter((one) => one.key !== panel.key))}
+            onChange={(next) => { setWrong(null); setDoubts([]); change(panel.key, next); }} onRemove={() => setPanels((all) => all.filter((one) => one.key !== panel.key))}
           />
         ))}
       </ol>
@@ -169,6 +198,7 @@ interface PanelProps {
   /** What it is called where it stands. */
   said: string;
   wrong: Wrong | null;
+  doubts: Doubt[];
   isFirst: boolean;
   isLast: boolean;
   onMove: (by: number) => void;
@@ -176,7 +206,7 @@ interface PanelProps {
   onRemove: () => void;
 }
 
-function PanelEdit({ panel, said, wrong, isFirst, isLast, onMove, onChange, onRemove }: PanelProps) {
+function PanelEdit({ panel, said, wrong, doubts, isFirst, isLast, onMove, onChange, onRemove }: PanelProps) {
   const { range: { start, end }, view, questions } = exploredOf(panel.address);
   return (
     <li>
@@ -194,8 +224,10 @@ function PanelEdit({ panel, said, wrong, isFirst, isLast, onMove, onChange, onRe
         <button type="button" class="plain" disabled={isLast} aria-label={`Move ${said} down`} onClick={() => onMove(1)}>↓</button>
         <button type="button" class="plain" aria-label={`Take ${said} off`} onClick={onRemove}>×</button>
       </span>
-      {questions.map(({ language, text }, which) => {
+      {questions.map((question, which) => {
+        const { language, text } = question;
         const isWrong = wrong?.which === which;
+        const doubt = doubts.find((one) => one.which === which);
         return (
           <div key={which} class="asks">
             <span class="note">{LANGUAGES[language]}</span>
@@ -209,6 +241,12 @@ function PanelEdit({ panel, said, wrong, isFirst, isLast, onMove, onChange, onRe
               }}
             />
             {isWrong && <Failed error={wrong.error} text={wrong.text} />}
+            {doubt && (
+              <p class="bar nearest">
+                {doubt.said}{doubt.others.length > 0 && !doubt.said.endsWith(":") && " There are:"}
+                {doubt.others.map((name) => <button key={name} type="button" class="plain" onClick={() => onChange(reworded(panel, which, renamedIn(question, doubt.name, name).text))}>{name}</button>)}
+              </p>
+            )}
           </div>
         );
       })}

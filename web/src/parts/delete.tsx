@@ -7,6 +7,7 @@ import { doomed } from "../doomed";
 import { useLong } from "../hooks";
 import { timeText } from "../time";
 import { format, many } from "../units";
+import { AuditOf } from "./audit";
 import { Failed } from "./small";
 
 interface Preview {
@@ -24,7 +25,7 @@ const begun = async () => {
   return now_ms - uptime_ms;
 };
 
-export function Delete({ metric, onDone }: { metric: string; onDone: () => void }) {
+export function Delete({ metric, onDone, turn }: { metric: string; onDone: () => void; turn: number }) {
   const [labels, setLabels] = useState("");
   const [from, setFrom] = useState("");
   const [to, setTo] = useState("");
@@ -77,7 +78,7 @@ export function Delete({ metric, onDone }: { metric: string; onDone: () => void 
     outcome.current?.focus();
     setPreview(null);
     const differs = taken.samples !== counted.samples;
-    setSaid(`Deleted: ${many(taken.samples, "sample")} of ${format(taken.series)} series${differs ? `; ${format(counted.samples)} of ${format(counted.series)} had been counted, before others came or went` : ""}. The file audit.log beside the store says so.`);
+    setSaid(`Deleted: ${many(taken.samples, "sample")} of ${format(taken.series)} series${differs ? `; ${format(counted.samples)} of ${format(counted.series)} had been counted, before others came or went` : ""}. The audit log says so.`);
     onDone();
   });
   return (
@@ -98,6 +99,7 @@ export function Delete({ metric, onDone }: { metric: string; onDone: () => void 
       {isLong && <progress aria-label="It goes on" />}
       {error && <Failed error={error} />}
       <p class="note" role="status" ref={outcome} tabIndex={-1}>{said || (preview ? `${preview.doomed.start_ms === undefined ? "From the first" : `From ${timeText(preview.doomed.start_ms, "local")}`} to ${timeText(preview.doomed.end_ms!, "local")}. This cannot be undone.` : "Nothing goes before it is counted.")}</p>
+      <AuditOf metric={metric} turn={turn} />
     </section>
   );
 }

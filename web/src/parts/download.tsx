@@ -2,7 +2,7 @@
 
 import { useState } from "preact/hooks";
 import type { Table } from "../api";
-import { columnsOf, csv, json, jsonLines, tableColumnsOf, tablesCsv, tablesJsonLines } from "../download";
+import { columnsOf, csv, json, jsonLines, tableColumnsOf, tablesCsv, tablesJson, tablesJsonLines } from "../download";
 import type { Series } from "../series";
 import { Menu } from "./menu";
 import { fetchedParquet } from "./later";
@@ -22,7 +22,7 @@ async function parquet({ series, tables }: Props): Promise<Pieces> {
 
 const WAYS: [title: string, ending: string, kind: string, make: (props: Props) => Promise<Pieces>][] = [
   ["CSV", "csv", "text/csv", async ({ series, tables }) => (series.length ? csv(series) : [tablesCsv(tables)])],
-  ["JSON", "json", "application/json", async ({ series, tables }) => (series.length ? json(series) : [JSON.stringify(tables)])],
+  ["JSON", "json", "application/json", async ({ series, tables }) => (series.length ? json(series) : [tablesJson(tables)])],
   ["JSON lines", "jsonl", "application/x-ndjson", async ({ series, tables }) => (series.length ? jsonLines(series) : [tablesJsonLines(tables)])],
   ["Parquet", "parquet", "application/vnd.apache.parquet", parquet],
 ];

@@ -2,9 +2,10 @@
 // to what was read, and what that took.
 
 import { useRef, useState } from "preact/hooks";
-import type { Figures, Took, TreeNode } from "../api";
+import { type Answer, type Figures, Refusal, type Took, type TreeNode } from "../api";
 import { type Outcome, letterOf } from "../asking";
-import { format } from "../units";
+import type { Question } from "../question";
+import { format, many } from "../units";
 import { Copy, Failed, save } from "./small";
 
 interface Props {
@@ -71,7 +72,7 @@ export function stepsOf(node: TreeNode, depth = 0): Step[] {
 
 const tookText = (took: Took) => `${format(took.series)} series${took.samples > 0 ? ` from ${format(took.samples)} samples` : ""}, ${format(took.ms / 1000, "seconds")}`;
 
-const answerText = (figures: Figures) => `${format(figures.samples)} samples of ${format(figures.series)} series`;
+const answerText = (figures: Figures, rows?: number) => (rows === undefined ? `${format(figures.samples)} samples of ${format(figures.series)} series` : many(rows, "row"));
 
 /** What the whole question took, by name. */
 function costsOf(figures: Figures): [string, string][] {
@@ -91,9 +92,9 @@ function costsOf(figures: Figures): [string, string][] {
 }
 
 /** A question, its steps and what they took, to be pasted into a message. */
-export function explained(text: string, figures: Figures, steps: Step[]): string {
+export function explained({ text, figures, rows, error }: Pick<Saved, "text" | "figures" | "rows" | "error">, steps: Step[]): string {
   const tree = steps.map(({ depth, what, detail, took }) => `${"  ".repeat(depth + 1)}${[what, detail].filter(Boolean).join(" ")}${took ? ` (${tookText(took)})` : ""}`);
-  return [text, `answer: ${answerText(figures)}`, ...tree, ...costsOf(figures).map(([name, said]) => `${name}: ${said}`)].join("\n") + "\n";
+  return [text, error ? `no answer: ${error}` : `answer: ${answerText(figures, rows)}`, ...tree, ...costsOf(figures).map(([name, said]) => `${name}: ${said}`)].join("\n") + "\n";
 }
 
 /** A question, how it was answered, and what that took, as it is saved. */
@@ -102,6 +103,10 @@ export interface Saved {
   text: string;
   figures: Figures;
   tree?: TreeNode | undefined;
+  /** Rows that were answered, where that is a table. */
+  rows?: number;
+  /** Why it has no answer; then steps are those that had begun. */
+  error?: string;
 }
 
 /** What a file says that was saved here; an error where it is something else. */
@@ -130,19 +135,20 @@ export function savedOf(content: string): Saved {
 const STEPS_MAX = 2000;
 
 /** One question's steps. `letter` stands before the question. */
-function Steps({ letter, saved: { language, text, figures, tree } }: { letter: string; saved: Saved }) {
+function Steps({ letter, saved }: { letter: string; saved: Saved }) {
+  const { text, figures, tree, error, rows } = saved;
   const steps = tree ? stepsOf(tree) : [];
   return (
     <li>
       <div class="head">
         <p class="asked"><b>{letter}</b> <span class="code">{text}</span></p>
         <span class="nowrap">
-          <Copy text={() => explained(text, figures, steps)}>Copy as text</Copy>
-          <button type="button" class="plain" aria-label={`Save how ${letter} was answered as JSON`} onClick={() => save("foliot-explain.json", "application/json", [JSON.stringify({ language, text, figures, tree })])}>JSON</button>
+          <Copy text={() => explained(saved, steps)}>Copy as text</Copy>
+          <button type="button" class="plain" aria-label={`Save how ${letter} was answered as JSON`} onClick={() => save("foliot-explain.json", "application/json", [JSON.stringify(saved)])}>JSON</button>
         </span>
       </div>
       <ol class="tree">
-        <li class="d0"><b>answer</b> <span>{answerText(figures)}</span></li>
+        <li class="d0">{error ? <><b class="quiet">no answer</b> <span>{error}</span></> : <><b>answer</b> <span>{answerText(figures, rows)}</span></>}</li>
         {steps.map(({ depth, what, detail, took }, at) => (
           <li key={at} class={`d${Math.min(depth + 1, 8)}`}>
             <b>{what}</b> <span class="code">{detail}</span>
@@ -150,9 +156,19 @@ function Steps({ letter, saved: { language, text, figures, tree } }: { letter: s
           </li>
         ))}
       </ol>
+      {error && steps.length > 0 && <p class="note">These steps had begun; what they took until then stands beside them, where that is known.</p>}
       <dl>{costsOf(figures).flatMap(([name, said]) => [<dt key={name}>{name}</dt>, <dd key={`${name} said`}>{said}</dd>])}</dl>
     </li>
   );
+}
+
+const doneOf = (error: Error | null) => (error instanceof Refusal ? error.done : null);
+
+/** What is told of a question that was answered, or that was begun and failed. */
+function savedFrom({ language, text }: Question, answer: Answer | null, error: Error | null): Saved | null {
+  if (answer) return { language, text, figures: answer.figures, tree: answer.tree, ...(answer.tables ? { rows: answer.tables.reduce((sum, { rows }) => sum + rows.length, 0) } : {}) };
+  const done = doneOf(error);
+  return done && { language, text, ...done, error: error!.message };
 }
 
 /** Files are small. */
@@ -163,8 +179,13 @@ export function Explain({ asked, tookMs }: Props) {
   const [opened, setOpened] = useState<Saved | null>(null);
   const [error, setError] = useState<Error | null>(null);
   const field = useRef<HTMLInputElement>(null);
-  const answered = asked.flatMap(({ question, answer }, index) => (answer ? [{ question, index, answer }] : []));
-  const shown = isOpen ? answered.slice(0, EXPLAINED_MAX) : [];
+  const told = asked.flatMap(({ question, answer, error: failed }, index) => {
+    const saved = savedFrom(question, answer, failed);
+    return saved ? [{ index, saved }] : [];
+  });
+  // What could not be read has no steps.
+  const unread = asked.flatMap(({ answer, error: failed }, index) => (!answer && failed && !doneOf(failed) ? [{ index, message: failed.message }] : []));
+  const shown = isOpen ? told.slice(0, EXPLAINED_MAX) : [];
   const open = async (file: File | undefined) => {
     if (!file) return;
     try {
@@ -178,11 +199,12 @@ export function Explain({ asked, tookMs }: Props) {
     <details class="cost" onToggle={(event) => setIsOpen(event.currentTarget.open)}>
       <summary>Explain: how it was answered, and what that cost</summary>
       <ul>
-        {shown.map(({ question: { language, text }, index, answer: { figures, tree } }) => <Steps key={index} letter={letterOf(index)} saved={{ language, text, figures, tree }} />)}
+        {shown.map(({ index, saved }) => <Steps key={index} letter={letterOf(index)} saved={saved} />)}
+        {isOpen && unread.map(({ index, message }) => <li key={`unread ${index}`}><p class="asked"><b>{letterOf(index)}</b> <span class="quiet">was not begun:</span> {message}</p></li>)}
         {opened && <Steps letter="opened" saved={opened} />}
       </ul>
       {error && <Failed error={error} />}
-      {answered.length > EXPLAINED_MAX && <p class="note">The first {EXPLAINED_MAX} of {answered.length} questions.</p>}
+      {told.length > EXPLAINED_MAX && <p class="note">The first {EXPLAINED_MAX} of {told.length} questions.</p>}
       <p class="note">Asked, sent and read in {format(tookMs / 1000, "seconds")}. <button type="button" class="plain" onClick={() => field.current?.click()}>Open a saved one</button></p>
       <input ref={field} type="file" class="unseen" accept=".json" aria-label="Saved explanation" tabIndex={-1} onChange={(event) => open(event.currentTarget.files?.[0])} />
     </details>

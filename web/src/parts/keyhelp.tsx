@@ -4,7 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 
 const KEYS: [string, string][] = [
   ["/", "the first field of a page"], ["h", "Explore: what was asked before"], ["Ctrl ↑, Ctrl ↓", "Explore: ask that again, one after the other"],
-  ["Enter", "ask; Shift Enter begins a line"], ["Ctrl Enter", "ask what is selected of a text, or all of it"], ["Shift and drag", "move the range of a graph"], ["Ctrl and click", "hide all other lines"], ["?", "these keys"],
+  ["Enter", "ask, or take the offer that the arrows have chosen; Shift Enter begins a line"], ["Tab", "take the offer that is chosen, else the first"], ["Ctrl Enter", "ask what is selected of a text, or all of it"], ["Shift and drag", "move the range of a graph"], ["Ctrl and click", "hide all other lines"], ["?", "these keys"],
 ];
 
 export function KeyHelp({ pages, onClose }: { pages: string[]; onClose: () => void }) {

@@ -1,5 +1,6 @@
 // A label, or one of its values, closely: which metrics have it, what values it has, and which series those are.
 
+import { useState } from "preact/hooks";
 import { cardinality } from "../api";
 import { useAsked, useHidesOwn } from "../hooks";
 import { metricAddress } from "../scope";
@@ -12,7 +13,7 @@ import { Empty, Failed, Loading } from "./small";
 /** Entries that are asked for: pairs of other labels are among them. */
 const ASKED = 1000;
 
-/** Entries of a list. */
+/** Entries of a list at first, and that come at a time. */
 const LISTED = 100;
 
 interface Ranked {
@@ -22,16 +23,19 @@ interface Ranked {
 }
 
 function Ranks({ title, note, ranked }: { title: string; note: string; ranked: Ranked[] }) {
+  const [rows, setRows] = useState(LISTED);
   const most = Math.max(1, ...ranked.map(({ count }) => count));
   return (
     <section class="card">
       <h2>{title}</h2>
-      <p class="note">{note}{ranked.length > LISTED && `; the first ${LISTED}`}</p>
+      <p class="note">{note}</p>
       <ul class="ranks">
-        {ranked.slice(0, LISTED).map(({ name, href, count }) => (
+        {ranked.slice(0, rows).map(({ name, href, count }) => (
           <li key={href}><a href={href}>{name}</a><span>{format(count)}</span><progress value={count} max={most} aria-hidden="true" /></li>
         ))}
       </ul>
+      {ranked.length > rows && <p class="bar"><button type="button" class="plain" onClick={() => setRows(rows + LISTED)}>{Math.min(LISTED, ranked.length - rows)} more</button></p>}
+      {rows >= ASKED && ranked.length >= ASKED && <p class="note">The first {ASKED}.</p>}
     </section>
   );
 }

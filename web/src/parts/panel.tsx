@@ -8,6 +8,7 @@ import { database } from "../database";
 import { areBuckets, heat } from "../heat";
 import { useAsked } from "../hooks";
 import { isGrowth } from "../question";
+import { shownIn } from "../relation";
 import { figures } from "../series";
 import { write } from "../state";
 import { type Range, moves, timeText } from "../time";
@@ -39,8 +40,8 @@ export function PanelCard({ panel, over }: Props) {
   const explored = { ...saved, database: saved.database || database(), range: over ?? saved.range };
   const { range, view, zone } = explored;
   const asked = useAsked(JSON.stringify([panel.address, over]), (signal) => askAll(explored, signal, STEPS), moves(range.start) || moves(range.end) ? EVERY_MS : 0);
-  const outcomes = asked.answer?.outcomes ?? [];
-  const found = useMemo(() => drawn(outcomes, explored.top, view === "table" && outcomes.length > 1), [asked.answer]);
+  const outcomes = useMemo(() => shownIn(asked.answer?.outcomes ?? [], view), [asked.answer, view]);
+  const found = useMemo(() => drawn(outcomes, explored.top, view === "table" && outcomes.length > 1), [outcomes]);
   const buckets = useMemo(() => (view === "heatmap" && areBuckets(found.series) ? heat(found.series, outcomes.every(({ question, answer }) => !answer || isGrowth(question))) : null), [found]);
   const zoom = ({ start, end }: { start: number; end: number }) => { location.hash = write({ ...explored, range: { start: String(start), end: String(end) } }); };
   const tables = outcomes.flatMap(({ answer }) => answer?.tables ?? []);
@@ -54,7 +55,7 @@ export function PanelCard({ panel, over }: Props) {
       {failed && <Failed error={failed} again={asked.again} />}
       {!asked.answer && asked.isLoading && <Loading what="Asking…" />}
       {asked.answer && !failed && !found.lines.length && !tables.length && <p class="note">No samples in this range.</p>}
-      {tables.length > 0 && <Tables all={tables} />}
+      {tables.length > 0 && <Tables all={tables} zone={zone} />}
       {found.lines.length > 0 && view === "table" && <Values of={found} zone={zone} label={panel.title} />}
       {found.lines.length > 0 && view === "samples" && <Samples all={found.series} titleIn={found.titleIn} zone={zone} label={panel.title} />}
       {found.lines.length > 0 && view === "number" && <Numbers of={found} />}

@@ -8,6 +8,8 @@ import {
   AGGREGATORS, FOLDS, type Form, type Language, type Question, TO_FILL_IN, bodyOf, emptyForm, formOf, influxqlOf, promqlOf, textOf,
 } from "../question";
 import { isCounterName } from "../series";
+import { sqlOf } from "../sql";
+import { windowOf, withWindow } from "../windows";
 import { Filters } from "./filters";
 import { Suggest, named } from "./suggest";
 import { Text } from "./text";
@@ -62,18 +64,23 @@ export function Row({ question, database, index, canRemove, onChange, onRemove, 
   };
   const translated = async (language: Language, origin: Form | null): Promise<string> => {
     if (language === "opentsdb") return textOf(emptyForm());
-    if (!origin?.metric) return language === "influxql" ? `SELECT mean(*) FROM "${TO_FILL_IN}" WHERE time >= $start AND time < $end GROUP BY time($step)` : "";
+    if (!origin?.metric) return language === "promql" ? "" : language === "sql" ? sqlOf(emptyForm(), { measurement: TO_FILL_IN, field: "" }) : `SELECT mean(*) FROM "${TO_FILL_IN}" WHERE time >= $start AND time < $end GROUP BY time($step)`;
     const halves = await halvesOf(origin.metric, storedFields(database));
-    return language === "influxql" ? influxqlOf(origin, halves) : promqlOf(origin, promqlName(halves));
+    return language === "influxql" ? influxqlOf(origin, halves) : language === "sql" ? sqlOf(origin, halves) : promqlOf(origin, promqlName(halves));
   };
   const choose = async (next: string) => {
-    const language = next === "influxql" || next === "promql" ? next : "opentsdb";
+    const language: Language = next === "influxql" || next === "promql" || next === "sql" ? next : "opentsdb";
     // A form that was changed since is translated anew.
     if (form?.metric && language !== "opentsdb" && told.current.texts.opentsdb !== question.text) told.current.texts = {};
     const { texts } = told.current;
     texts[question.language] = question.text;
+    // The step goes along, whichever text names it.
+    const window = windowOf(question);
+    const before = texts[language];
+    if (before !== undefined) return change({ ...question, language, isForm: next === "form", text: window ? withWindow(language, before, window) : before });
     // From one text to another language the way leads over the form that the text came from.
-    change({ ...question, language, isForm: next === "form", text: texts[language] ?? await translated(language, formOf(texts.opentsdb ?? "")) });
+    const origin = formOf(texts.opentsdb ?? "");
+    return change({ ...question, language, isForm: next === "form", text: await translated(language, origin && window ? { ...origin, window } : origin) });
   };
   return (
     <section class={`row ${question.isHidden ? "off" : ""}`} aria-label={`Query ${index + 1}`}>
@@ -87,6 +94,7 @@ export function Row({ question, database, index, canRemove, onChange, onRemove, 
           <option value="text">OpenTSDB</option>
           <option value="influxql">InfluxQL</option>
           <option value="promql">PromQL</option>
+          <option value="sql">SQL</option>
         </select>
       </div>
       {mode === "form" && form

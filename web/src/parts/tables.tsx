@@ -1,32 +1,39 @@
-// What statements tell that is no samples, as SHOW of InfluxQL: tables as the server has them.
+// Answers that are tables: what statements tell that is no samples, as SHOW of InfluxQL, and all that SQL answers.
 
 import type { Table } from "../api";
 import { useGrowing } from "../hooks";
 import type { Value } from "../series";
+import { type Zone, nanoText } from "../time";
+import { useOrder } from "./order";
 
 /** Rows that fill what is seen of a table. */
 const ROWS_FIRST = 50;
 
-const shown = (value: Value | undefined) => (value === null || value === undefined ? "–" : String(value));
+const NUMBERS = new Set(["float", "integer", "unsigned"]);
 
-export function Tables({ all }: { all: Table[] }) {
-  return <>{all.map((table, at) => <Told key={at} table={table} />)}</>;
+export function Tables({ all, zone }: { all: Table[]; zone: Zone }) {
+  return <>{all.map((table, at) => <Told key={at} table={table} zone={zone} />)}</>;
 }
 
-function Told({ table }: { table: Table }) {
-  const { name, labels, columns, rows } = table;
+function Told({ table, zone }: { table: Table; zone: Zone }) {
+  const { name, labels, columns, rows, kinds } = table;
+  const isNumber = columns.map((_, at) => (kinds ? NUMBERS.has(kinds[at]!) : rows.length > 0 && rows.every((row) => typeof row[at] === "number")));
+  const { shown, head } = useOrder(rows, (row, column) => {
+    const value = row[Number(column)] ?? null;
+    return typeof value === "boolean" ? Number(value) : value;
+  });
   const [listed, onScroll] = useGrowing(ROWS_FIRST, rows.length);
+  const text = (value: Value, at: number) => (value === null ? "–" : kinds?.[at] === "time" ? nanoText(String(value), zone) : String(value));
   const title = [name, ...Object.entries(labels).map(([label, value]) => `${label}=${value}`)].filter(Boolean).join(", ");
-  const isNumber = columns.map((_, at) => rows.length > 0 && rows.every((row) => typeof row[at] === "number"));
   return (
     <>
       {title && <h3>{title} <span class="note">{rows.length} {rows.length === 1 ? "row" : "rows"}</span></h3>}
       <div class="scroll tall" tabIndex={0} role="region" aria-label={title || columns.join(", ")} onScroll={onScroll}>
         <table>
-          <thead><tr>{columns.map((column, at) => <th key={at} scope="col" class={isNumber[at] ? "number" : ""}>{column}</th>)}</tr></thead>
+          <thead><tr>{columns.map((column, at) => head(String(at), column, isNumber[at]))}</tr></thead>
           <tbody>
-            {rows.slice(0, listed).map((row, at) => (
-              <tr key={at}>{columns.map((_, place) => <td key={place} class={isNumber[place] ? "number" : ""}>{shown(row[place])}</td>)}</tr>
+            {shown.slice(0, listed).map((row, at) => (
+              <tr key={at}>{columns.map((_, place) => <td key={place} class={isNumber[place] ? "number" : kinds?.[place] === "time" ? "nowrap" : ""}>{text(row[place] ?? null, place)}</td>)}</tr>
             ))}
           </tbody>
         </table>

@@ -8,6 +8,7 @@ import type { Language, Question } from "../question";
 const HINTS: Record<Language, string> = {
   opentsdb: "sum:$step-avg:rate:proc.net.bytes{iface=*}",
   influxql: "SELECT mean(usage) FROM cpu WHERE time >= $start AND time < $end GROUP BY time($step), host",
+  sql: "SELECT date_bin($step, time) AS time, host, avg(usage) FROM cpu WHERE time >= $start AND time < $end GROUP BY 1, host",
   promql: "sum by (status) (rate(shop_requests_total[5m]))",
 };
 

@@ -3,7 +3,7 @@
 import { useMemo } from "preact/hooks";
 import type { Drawn } from "../asking";
 import { useGrowing } from "../hooks";
-import { type Series, type Value, labelsOf, nameOf } from "../series";
+import { type Series, type Value, isExact, labelsOf, nameOf } from "../series";
 import { type Zone, timeText } from "../time";
 import { useOrder } from "./order";
 
@@ -18,6 +18,8 @@ const labelOf = ({ labels }: Series, name: string) => (Object.hasOwn(labels, nam
 interface Row {
   series: Series;
   value: Value;
+  /** The value as a number, if it is one. */
+  number: number | null;
   atMs: number | null;
 }
 
@@ -26,7 +28,8 @@ function lastOf(series: Series): Row {
   const { times, values } = series;
   let at = values.length - 1;
   while (at >= 0 && values[at] === null) at -= 1;
-  return { series, value: values[at] ?? null, atMs: times[at] ?? null };
+  const value = values[at] ?? null;
+  return { series, value, number: isExact(series, at) || typeof value === "boolean" || typeof value === "number" ? Number(value) : null, atMs: times[at] ?? null };
 }
 
 export function Values({ of, zone, label }: { of: Drawn; zone: Zone; label: string }) {
@@ -38,7 +41,7 @@ export function Values({ of, zone, label }: { of: Drawn; zone: Zone; label: stri
   const { shown, head } = useOrder(rows, (row, column) => {
     if (column === "letter") return letterIn(row.series);
     if (column === "name") return named(row);
-    if (column === "value") return typeof row.value === "boolean" ? Number(row.value) : row.value;
+    if (column === "value") return row.number ?? (typeof row.value === "string" ? row.value : null);
     return column === "time" ? row.atMs : labelOf(row.series, column.slice(1));
   });
   const [listed, onScroll] = useGrowing(ROWS_FIRST, rows.length);

@@ -21,6 +21,7 @@ pub(crate) fn compare(a: &Item, b: &Item) -> Ordering {
         (Item::Unsigned(a), Item::Unsigned(b)) => a.cmp(b),
         (Item::Boolean(a), Item::Boolean(b)) => a.cmp(b),
         (Item::String(a), Item::String(b)) => a.cmp(b),
+        (Item::Time(a), Item::Time(b)) => a.cmp(b),
         _ => match (to_f64(a), to_f64(b)) {
             (Some(a), Some(b)) => a.partial_cmp(&b).unwrap_or(Ordering::Equal),
             _ => Ordering::Equal,

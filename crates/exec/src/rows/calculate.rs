@@ -205,7 +205,8 @@ fn unsigned(operator: Operator, a: u64, b: u64) -> Option<Item> {
     }))
 }
 
-fn math(function: Math, first: &Item, second: &Item) -> Item {
+/// What a function makes of a number, or of two.
+pub(crate) fn math(function: Math, first: &Item, second: &Item) -> Item {
     match (function, first) {
         (Math::Abs, Item::Integer(v)) => return Item::Integer(v.wrapping_abs()),
         (Math::Floor | Math::Ceil | Math::Round, Item::Integer(_) | Item::Unsigned(_))

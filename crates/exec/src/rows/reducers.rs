@@ -3,7 +3,7 @@
 use super::forecast;
 use super::heap::{self, Before};
 use super::row::Row;
-use super::sorted::{Order, sorted};
+use super::sorted::sorted;
 use crate::Error;
 use crate::kernels::number::{compare, to_f64};
 use crate::kernels::tally::{Choice, Figure, Tally};
@@ -27,6 +27,9 @@ pub(super) fn figure_of(function: &Reducer) -> Option<Figure> {
         _ => return None,
     })
 }
+
+/// The order of rows.
+type Order = fn(&Row, &Row) -> Ordering;
 
 /// A row that comes out of a fold.
 #[derive(Debug)]

@@ -1,7 +1,6 @@
 //! Rows in order. A window may have millions of them, and whoever gives up waits for none: they are
 //! sorted in stretches, which are joined, and in between the meter is asked.
 
-use super::row::Row;
 use crate::Error;
 use crate::limits::{Meter, Turns};
 use std::cmp::Ordering;
@@ -9,11 +8,12 @@ use std::cmp::Ordering;
 /// Rows that are sorted at once, which takes milliseconds.
 const ROWS_AT_ONCE: usize = 1 << 15;
 
-/// The order of rows.
-pub(super) type Order = fn(&Row, &Row) -> Ordering;
-
 /// The rows in order; equal ones stay in theirs.
-pub(super) fn sorted(mut rows: Vec<Row>, order: Order, meter: &Meter) -> Result<Vec<Row>, Error> {
+pub(crate) fn sorted<R>(
+    mut rows: Vec<R>,
+    order: impl Fn(&R, &R) -> Ordering + Copy,
+    meter: &Meter,
+) -> Result<Vec<R>, Error> {
     if rows.len() <= ROWS_AT_ONCE {
         rows.sort_by(order);
         return Ok(rows);
@@ -42,7 +42,12 @@ pub(super) fn sorted(mut rows: Vec<Row>, order: Order, meter: &Meter) -> Result<
 }
 
 /// Rows of two stretches in order.
-fn join(first: Vec<Row>, second: Vec<Row>, order: Order, meter: &Meter) -> Result<Vec<Row>, Error> {
+fn join<R>(
+    first: Vec<R>,
+    second: Vec<R>,
+    order: impl Fn(&R, &R) -> Ordering,
+    meter: &Meter,
+) -> Result<Vec<R>, Error> {
     let mut rows = Vec::with_capacity(first.len() + second.len());
     let (mut first, mut second) = (first.into_iter().peekable(), second.into_iter().peekable());
     let mut turns = Turns::default();
@@ -60,7 +65,7 @@ fn join(first: Vec<Row>, second: Vec<Row>, order: Order, meter: &Meter) -> Resul
 mod tests {
     use super::*;
     use crate::limits::{Cancel, Limits};
-    use crate::rows::row::Head;
+    use crate::rows::row::{Head, Row};
     use crate::rows::tests::{TIMES, gives_up};
     use foliot_model::Item;
     use std::cell::RefCell;

@@ -129,8 +129,10 @@ impl Printer {
     /// Rows for other programs, each with the name and the labels of its series.
     fn rows(&mut self, table: &Table, out: &mut dyn Write) -> io::Result<()> {
         let labels = table.labels.iter().map(|(name, _)| name.clone());
+        // The table of a statement of SQL has no name.
+        let name = (!table.name.is_empty()).then(|| "name".to_owned());
         let heading: Vec<String> =
-            std::iter::once("name".to_owned()).chain(labels).chain(table.columns.clone()).collect();
+            name.into_iter().chain(labels).chain(table.columns.clone()).collect();
         if self.heading.as_ref() != Some(&heading) {
             if self.heading.is_some() {
                 out.write_all(self.line_end())?;
@@ -141,8 +143,8 @@ impl Printer {
             }
             self.heading = Some(heading);
         }
-        let series =
-            std::iter::once(&table.name).chain(table.labels.iter().map(|(_, value)| value));
+        let name = Some(&table.name).filter(|name| !name.is_empty());
+        let series = name.into_iter().chain(table.labels.iter().map(|(_, value)| value));
         table.rows.iter().try_for_each(|row| self.row(series.clone().chain(row), out))
     }
 

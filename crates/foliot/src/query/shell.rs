@@ -24,6 +24,7 @@ const NAMES_MAX: usize = 50;
 const HELP: &str = "\
 a line is a statement: InfluxQL, or m=sum:5m-avg:cpu.usage{host=*} as OpenTSDB has it
 use NAME         ask another database
+language NAME    what statements are: influxql or sql
 start TIME       where questions that begin with m= begin, such as 6h-ago
 end TIME         where they end
 format FORMAT    print as table, csv, json or markdown
@@ -60,6 +61,7 @@ const WORDS: &[&str] = &[
     "time(",
     "now()",
     "use",
+    "language",
     "start",
     "end",
     "format",
@@ -128,6 +130,8 @@ fn obey(ask: &mut Ask, line: &str) -> bool {
         ("format", name @ ("table" | "csv" | "json" | "markdown")) => {
             ask.format = Format::named(name);
         }
+        ("language", name @ ("influxql" | "sql")) => ask.is_sql = name == "sql",
+        ("language", _) => complain("language is influxql or sql"),
         ("format", _) => complain("format is one of table, csv, json, markdown"),
         _ => {
             if let Err(sentence) = ask.put(line, &mut io::stdout().lock()) {

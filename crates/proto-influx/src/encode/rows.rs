@@ -229,7 +229,9 @@ fn names(head: &TableHead) -> Vec<Arc<str>> {
     if is_databases(head) {
         return vec![Arc::from("iox::database"), Arc::from("deleted")];
     }
-    let mut names = vec![Arc::from("iox::measurement")];
+    let mut names = Vec::new();
+    // A table without a name is one of columns only.
+    names.extend((!head.name.is_empty()).then(|| Arc::from("iox::measurement")));
     let (time, others) = head.columns.split_at(usize::from(has_time(head)));
     names.extend(time.iter().cloned());
     names.extend(head.labels.iter().map(|(name, _)| name.clone()));
@@ -246,7 +248,9 @@ fn cells(table: &Table, row: usize) -> Vec<Item> {
     if is_databases(&table.head) {
         return columns.chain([Item::Boolean(false)]).collect();
     }
-    let mut cells = vec![Item::String(table.head.name.clone())];
+    let mut cells = Vec::new();
+    let name = &table.head.name;
+    cells.extend((!name.is_empty()).then(|| Item::String(name.clone())));
     if has_time(&table.head) {
         cells.extend(columns.next());
     }

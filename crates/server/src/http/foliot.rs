@@ -5,6 +5,7 @@
 //! is in, carried out by `exec`, and written down here.
 
 mod annotations;
+mod audit;
 mod backups;
 mod bounds;
 mod cardinality;
@@ -76,6 +77,7 @@ pub(crate) enum Endpoint {
     Jobs,
     CancelJob,
     Backups,
+    Audit,
 }
 
 impl Endpoint {
@@ -133,7 +135,8 @@ impl Endpoint {
                 "done_bytes",
                 "job",
             ],
-            (Self::Logs | Self::Alerts, _) => &["limit"],
+            (Self::Logs | Self::Alerts | Self::Audit, _) => &["limit"],
+            (Self::Costs, _) => &["within_ms"],
             (Self::Senders, _) => &["limit", "by"],
             (Self::Targets, _) => &["job", "state", "search", "limit"],
             _ => &[],
@@ -187,7 +190,7 @@ pub(super) async fn answer(shared: &Arc<Shared>, endpoint: Endpoint, call: Call)
         Endpoint::Logs => settings::logs(&call),
         Endpoint::Retention => retention::list(shared),
         Endpoint::RetentionTest => retention::test(shared, call).await,
-        Endpoint::Costs => Ok(queries::costs(shared, &call.who)),
+        Endpoint::Costs => queries::costs(shared, &call),
         Endpoint::Delete => delete::answer(shared, call).await,
         Endpoint::Senders => senders::list(shared, &call),
         Endpoint::Targets => monitor::targets(shared, &call),
@@ -200,6 +203,7 @@ pub(super) async fn answer(shared: &Arc<Shared>, endpoint: Endpoint, call: Call)
         Endpoint::Jobs => Ok(jobs::list(shared, &call.who)),
         Endpoint::CancelJob => jobs::cancel(shared, call).await,
         Endpoint::Backups => backups::list(shared),
+        Endpoint::Audit => audit::list(shared, &call),
     };
     answered.unwrap_or_else(|reply| reply).header(header::CACHE_CONTROL, "no-store")
 }
@@ -220,7 +224,16 @@ fn dress(status: StatusCode, error: Value) -> Reply {
 }
 
 fn refuse_failure(failure: &Failure) -> Reply {
-    refuse(failure.status, &failure.message)
+    match failure.position {
+        Some(_) => refuse_at(&failure.message, failure.position),
+        None => refuse(failure.status, &failure.message),
+    }
+}
+
+/// A failure, and what else is known of the question.
+fn refuse_with(failure: &Failure, mut known: Map<String, Value>) -> Reply {
+    known.insert("error".to_owned(), json!({"message": excerpt(&failure.message)}));
+    Reply::json(failure.status, Value::Object(known).to_string())
 }
 
 fn bad(message: &str) -> Reply {

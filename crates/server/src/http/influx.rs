@@ -12,11 +12,14 @@ mod needs;
 mod rows;
 mod said;
 mod select;
+mod sql;
 mod tokens;
 mod version3;
 
 pub(in crate::http) use ask::{Tables, changes, tell, whole};
+pub(in crate::http) use list::missing;
 pub(crate) use needs::may_ask;
+pub(in crate::http) use needs::may_read;
 pub(in crate::http) use select::plan_for;
 pub(crate) use select::run_into;
 

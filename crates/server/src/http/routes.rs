@@ -77,7 +77,7 @@ pub(crate) enum Target {
     InfluxQuery,
     /// InfluxDB 3: a statement of InfluxQL, which changes nothing.
     InfluxQuery3,
-    /// InfluxDB 3: SQL, which is refused.
+    /// InfluxDB 3: a statement of SQL.
     InfluxSql,
     /// InfluxDB 3: lists, makes and drops databases.
     InfluxDatabase,
@@ -235,6 +235,7 @@ pub(crate) static ROUTES: &[Route] = &[
     row(GET, "/api/foliot/v1/jobs", Right::Operate, Target::Foliot(Foliot::Jobs)),
     row(POST, "/api/foliot/v1/jobs/cancel", Right::Operate, Target::Foliot(Foliot::CancelJob)),
     row(GET, "/api/foliot/v1/backups", Right::Operate, Target::Foliot(Foliot::Backups)),
+    row(GET, "/api/foliot/v1/audit", Right::Operate, Target::Foliot(Foliot::Audit)),
     row(ASK, "/ping", Right::Public, Target::Ping),
     row(ASK, "/api/v2/ping", Right::Public, Target::Ping),
     row(GET, "/health", Right::Public, Target::Health),

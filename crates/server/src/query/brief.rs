@@ -10,7 +10,8 @@
 //! dear is remembered by their shapes: these are not tried.
 
 use super::lanes::Place;
-use super::{Job, Out, Title, Work};
+use super::{Job, Out, Title, Titled, Work};
+use crate::costs::Asked;
 use crate::metrics::Counter;
 use crate::shared::Shared;
 use foliot_access::Principal;
@@ -104,7 +105,7 @@ struct Done {
 /// What the statements of a query were, and what they cost.
 struct Costs {
     who: Arc<Principal>,
-    titles: Vec<(Title, Instant)>,
+    titles: Vec<Titled>,
     ended: Instant,
     /// Samples that were read, and the most bytes that were held.
     held: (u64, u64),
@@ -114,9 +115,12 @@ impl Costs {
     /// Remembers them. What several read and held is told of the last.
     fn remember(self, shared: &Shared) {
         let Self { who, titles, mut ended, mut held } = self;
-        for (title, began) in titles.into_iter().rev() {
+        for Titled { title, began, error } in titles.into_iter().rev() {
             let took = ended.saturating_duration_since(began);
-            shared.queries.count(who.clone(), title, took, std::mem::take(&mut held));
+            let (samples, memory_peak_bytes) = std::mem::take(&mut held);
+            let who = who.clone();
+            let asked = Asked { who, title, took, samples, memory_peak_bytes, error };
+            shared.queries.costs().count(asked);
             ended = began;
         }
     }
@@ -130,7 +134,8 @@ impl Done {
         shared.metrics.query_samples.add(self.samples);
         shared.metrics.query_nanos.add(self.took.as_nanos() as u64);
         let began = self.costs.ended.checked_sub(self.took).unwrap_or(self.costs.ended);
-        self.costs.titles.extend(job.title.take().map(|title| (*title, began)));
+        let of_job = |title: Box<Title>| Titled { title: *title, began, error: None };
+        self.costs.titles.extend(job.title.take().map(of_job));
         self.costs.remember(shared);
         self.whole
     }

@@ -36,6 +36,7 @@ pub(crate) enum Language {
     OpenTsdb,
     InfluxQl,
     PromQl,
+    Sql,
 }
 
 impl Language {
@@ -45,6 +46,7 @@ impl Language {
             Self::OpenTsdb => "opentsdb",
             Self::InfluxQl => "influxql",
             Self::PromQl => "promql",
+            Self::Sql => "sql",
         }
     }
 }

@@ -37,7 +37,8 @@ impl Unit {
         }
     }
 
-    fn write(self, time_ns: i64, out: &mut Vec<u8>) {
+    /// Writes a time.
+    pub(super) fn write(self, time_ns: i64, out: &mut Vec<u8>) {
         // Writing to memory cannot fail.
         let _ = match self {
             Self::Seconds => write!(out, "{}", time_ns.div_euclid(NANOS_PER_SECOND)),
@@ -46,6 +47,17 @@ impl Unit {
         };
     }
 }
+
+/// How times and values are spelled.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Spelling {
+    pub(super) unit: Unit,
+    /// Whether whole numbers beyond 2^53 are texts, of which readers of JSON lose no digits.
+    pub(super) is_exact: bool,
+}
+
+/// The greatest whole number that every reader of JSON tells from the one before it and behind it.
+const SAFE_MAX: u64 = (1 << 53) - 1;
 
 /// What is told beside an answer.
 pub(super) struct Told<'a> {
@@ -62,7 +74,7 @@ pub(super) struct Told<'a> {
 
 /// Writes an answer.
 pub(super) struct Encoder<'a> {
-    unit: Unit,
+    spelling: Spelling,
     /// Knows who made series, where that is told.
     makers: Option<&'a Makers>,
     /// Bytes that open series may hold.
@@ -75,9 +87,9 @@ pub(super) struct Encoder<'a> {
 }
 
 impl<'a> Encoder<'a> {
-    pub(super) fn new(unit: Unit, makers: Option<&'a Makers>, bytes_max: u64) -> Self {
+    pub(super) fn new(spelling: Spelling, makers: Option<&'a Makers>, bytes_max: u64) -> Self {
         let (is_begun, samples, series) = (false, 0, 0);
-        Self { unit, makers, bytes_max, is_begun, samples, series, frames: None, tables: None }
+        Self { spelling, makers, bytes_max, is_begun, samples, series, frames: None, tables: None }
     }
 
     /// Appends a frame of a series that is called `name`.
@@ -104,7 +116,7 @@ impl<'a> Encoder<'a> {
         }
         if let Some((_, column)) = &mut self.frames {
             for (time_ns, value) in frame.samples.iter() {
-                column.push(self.unit, time_ns, value);
+                column.push(self.spelling, time_ns, value);
             }
             check(column.bytes(), self.bytes_max)?;
         }
@@ -134,7 +146,7 @@ impl<'a> Encoder<'a> {
             for (column, items) in columns.iter_mut().zip(rest) {
                 for (time, item) in times.iter().zip(items.iter()) {
                     if let (Item::Time(time_ns), Some(value)) = (&*time, value_of(&item)) {
-                        column.push(self.unit, *time_ns, value);
+                        column.push(self.spelling, *time_ns, value);
                     }
                 }
             }
@@ -160,7 +172,7 @@ impl<'a> Encoder<'a> {
         labels.retain(|pair| !of_name(pair));
         let mut column = Column::new(describe(name, "", labels, Vec::new()));
         for (time_ns, value) in values {
-            column.push(self.unit, time_ns, Value::Float(value));
+            column.push(self.spelling, time_ns, Value::Float(value));
         }
         check(column.bytes(), self.bytes_max)?;
         self.frames = Some((Arc::default(), column));
@@ -195,20 +207,16 @@ impl<'a> Encoder<'a> {
         if !self.is_begun {
             out.extend_from_slice(b"{\"series\":[");
         }
-        let figures = json!({
-            "series": self.series,
-            "samples": self.samples,
-            "series_read": ran.series_selected,
-            "samples_read": ran.samples_scanned,
-            "memory_peak_bytes": ran.memory_peak_bytes,
-            "took_ms": took_ms,
-            "blocks_read": reads.blocks_read,
-            "blocks_summed": reads.blocks_summed,
-            "blocks_skipped": reads.blocks_skipped,
-            "bytes_read": reads.bytes_read,
-            "pages_cached": reads.pages_cached,
-            "pages_loaded": reads.pages_loaded,
-        });
+        let figures = Figures {
+            series: self.series,
+            samples: self.samples,
+            series_read: ran.series_selected,
+            samples_read: ran.samples_scanned,
+            memory_peak_bytes: ran.memory_peak_bytes,
+            took_ms: *took_ms,
+            reads: *reads,
+        };
+        let figures = figures.told();
         let _ = write!(out, "],\"notes\":{},", json!(notes));
         if let Some(tables) = tables {
             out.extend_from_slice(b"\"tables\":[");
@@ -219,6 +227,38 @@ impl<'a> Encoder<'a> {
             let _ = write!(out, "\"tree\":{tree},");
         }
         let _ = write!(out, "\"figures\":{figures}}}");
+    }
+}
+
+/// What a question cost.
+#[derive(Default)]
+pub(super) struct Figures {
+    pub(super) series: u64,
+    pub(super) samples: u64,
+    pub(super) series_read: u64,
+    pub(super) samples_read: u64,
+    pub(super) memory_peak_bytes: u64,
+    pub(super) took_ms: f64,
+    pub(super) reads: Reads,
+}
+
+impl Figures {
+    pub(super) fn told(&self) -> serde_json::Value {
+        let Self { reads, .. } = self;
+        json!({
+            "series": self.series,
+            "samples": self.samples,
+            "series_read": self.series_read,
+            "samples_read": self.samples_read,
+            "memory_peak_bytes": self.memory_peak_bytes,
+            "took_ms": self.took_ms,
+            "blocks_read": reads.blocks_read,
+            "blocks_summed": reads.blocks_summed,
+            "blocks_skipped": reads.blocks_skipped,
+            "bytes_read": reads.bytes_read,
+            "pages_cached": reads.pages_cached,
+            "pages_loaded": reads.pages_loaded,
+        })
     }
 }
 
@@ -281,13 +321,13 @@ impl Column {
         self.head.len() + self.times.len() + self.values.len() + self.kinds.len()
     }
 
-    fn push(&mut self, unit: Unit, time_ns: i64, value: Value<'_>) {
+    fn push(&mut self, spelling: Spelling, time_ns: i64, value: Value<'_>) {
         if self.samples > 0 {
             self.times.push(b',');
             self.values.push(b',');
         }
-        unit.write(time_ns, &mut self.times);
-        write_value(value, &mut self.values);
+        spelling.unit.write(time_ns, &mut self.times);
+        write_value(value, spelling.is_exact, &mut self.values);
         let kind = value.kind();
         let first = *self.kind.get_or_insert(kind);
         if kind != first && self.kinds.is_empty() {
@@ -318,8 +358,9 @@ impl Column {
     }
 }
 
-/// Numbers as JSON has them; what it has no number for as text.
-pub(super) fn write_value(value: Value<'_>, out: &mut Vec<u8>) {
+/// Numbers as JSON has them; what it has no number for as text, and what readers lose digits of, if
+/// it is to be exact.
+pub(super) fn write_value(value: Value<'_>, is_exact: bool, out: &mut Vec<u8>) {
     let _ = match value {
         Value::Float(value) if is_null_float(value) => write!(out, "null"),
         Value::Float(value) if value.is_nan() => write!(out, "\"NaN\""),
@@ -327,6 +368,10 @@ pub(super) fn write_value(value: Value<'_>, out: &mut Vec<u8>) {
             write!(out, "\"{}Infinity\"", if value < 0.0 { "-" } else { "" })
         }
         Value::Float(value) => write!(out, "{value:?}"),
+        Value::Integer(value) if is_exact && value.unsigned_abs() > SAFE_MAX => {
+            write!(out, "\"{value}\"")
+        }
+        Value::Unsigned(value) if is_exact && value > SAFE_MAX => write!(out, "\"{value}\""),
         Value::Integer(value) => write!(out, "{value}"),
         Value::Unsigned(value) => write!(out, "{value}"),
         Value::Boolean(value) => write!(out, "{value}"),

@@ -76,7 +76,7 @@ impl PromQl {
         Ok(Self { text, asked, span, explained: explains.then_some(expression) })
     }
 
-    fn tree(&self, took: &[Took]) -> Option<Value> {
+    pub(super) fn tree(&self, took: &[Took]) -> Option<Value> {
         let of_step = |step: Step| {
             let took = took.iter().find(|took| took.step == step)?;
             let time_ms = took.time.as_secs_f64() * 1000.0;

@@ -1,10 +1,14 @@
 //! `queries`: those that run, what they cost, and an end to one of them.
 
 use super::{bad, body_of, refuse};
+use crate::costs::{Cost, WITHIN_MS_MAX};
 use crate::http::{Call, Reply};
+use crate::metrics::now_ns;
 use crate::query::Question;
 use crate::shared::Shared;
 use foliot_access::Principal;
+use foliot_model::NANOS_PER_MILLI;
+use foliot_proto_opentsdb::Params;
 use hyper::StatusCode;
 use serde_json::{Value, json};
 
@@ -38,9 +42,14 @@ fn told(question: &Question) -> Value {
     })
 }
 
-/// What questions cost so far.
-pub(super) fn costs(shared: &Shared, who: &Principal) -> Reply {
-    let row = |cost: crate::queries::Cost| {
+/// What questions cost since the start, or lately.
+pub(super) fn costs(shared: &Shared, call: &Call) -> Result<Reply, Reply> {
+    let within_ms = match Params::parse(&call.query).get("within_ms").map(str::parse::<i64>) {
+        None => None,
+        Some(Ok(within_ms)) if (1..=WITHIN_MS_MAX).contains(&within_ms) => Some(within_ms),
+        Some(_) => return Err(bad(&format!("within_ms: must be from 1 to {WITHIN_MS_MAX}"))),
+    };
+    let row = |cost: Cost| {
         json!({
             "text": cost.title.text,
             "database": cost.title.database,
@@ -48,16 +57,21 @@ pub(super) fn costs(shared: &Shared, who: &Principal) -> Reply {
             "address": cost.title.from,
             "question": cost.title.question.as_ref().map(told),
             "by_itself": cost.title.by_itself,
-            "count": cost.count,
-            "took_ms": cost.took.as_secs_f64() * 1000.0,
-            "took_max_ms": cost.took_max.as_secs_f64() * 1000.0,
-            "samples_read": cost.samples,
-            "memory_peak_bytes": cost.memory_peak_bytes,
+            "count": cost.tally.count,
+            "failed": cost.tally.failed,
+            "error": cost.error,
+            "took_ms": cost.tally.took.as_secs_f64() * 1000.0,
+            "took_max_ms": cost.tally.took_max.as_secs_f64() * 1000.0,
+            "samples_read": cost.tally.samples,
+            "memory_peak_bytes": cost.tally.memory_peak_bytes,
             "ended_ms": cost.ended_ms,
         })
     };
-    let costs: Vec<Value> = shared.queries.costs(who).into_iter().map(row).collect();
-    Reply::json(StatusCode::OK, json!({"costs": costs}).to_string())
+    let (costs, since_ms) = shared.queries.costs().list(&call.who, within_ms);
+    let costs: Vec<Value> = costs.into_iter().map(row).collect();
+    let began_ms = now_ns() / NANOS_PER_MILLI - shared.began.elapsed().as_millis() as i64;
+    let since_ms = since_ms.map_or(began_ms, |since_ms| since_ms.max(began_ms));
+    Ok(Reply::json(StatusCode::OK, json!({"costs": costs, "since_ms": since_ms}).to_string()))
 }
 
 pub(super) async fn cancel(shared: &Shared, call: Call) -> Result<Reply, Reply> {

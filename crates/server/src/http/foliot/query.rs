@@ -4,14 +4,15 @@
 //! a text stays the same while somebody looks at other times.
 
 use super::bounds;
-use super::encode::{Encoder, Told, Unit};
+use super::encode::{Encoder, Figures, Spelling, Told, Unit};
 use super::promql::{PromQl, Said};
 use super::steps;
-use super::tables::Tables;
-use super::{bad, place, refuse, refuse_at, refuse_failure};
-use crate::http::influx::{changes, may_ask, plan_for, tell, whole};
+use super::tables::{Tables, Typed};
+use super::{bad, place, refuse, refuse_at, refuse_failure, refuse_with};
+use crate::http::influx::{changes, may_ask, may_read, plan_for, tell, whole};
 use crate::http::opentsdb::Scope;
 use crate::http::reply::Content;
+use crate::http::sql::Sql;
 use crate::http::{Asker, Call, Reply, accepts_gzip, body, named_database, reply};
 use crate::metrics::now_ns;
 use crate::query::{self, Failure, Job, Language, Reading, Stopped, Title, Work};
@@ -19,10 +20,12 @@ use crate::shared::Shared;
 use foliot_access::{Need, Principal};
 use foliot_engine::Reads;
 use foliot_exec::Ran;
+use foliot_lock::{Mutex, Rank};
 use foliot_model::{NANOS_PER_MILLI, NamespaceId};
 use foliot_proto_influx::influxql::{Parameter, Parameters, Select, Statement, parse};
 use foliot_proto_opentsdb::{HttpRequest, Request, text_of};
 use foliot_proto_prometheus::Expression;
+use foliot_proto_sql as sql;
 use hyper::StatusCode;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -64,23 +67,66 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
                 Question::InfluxQl(Box::new(InfluxQl { statements, database, policy, who, asker }))
             }
             Language::PromQl => Question::PromQl(Box::new(asked.promql(namespace)?)),
+            Language::Sql => {
+                may_read(&who, &database)
+                    .map_err(|message| refuse(StatusCode::FORBIDDEN, &message))?;
+                let (database, policy) = (database.clone(), policy.clone());
+                Question::Sql(Box::new(asked.sql(database, policy)?))
+            }
         })
     });
     if asked.checks {
         let formatted = reading.read(|| Ok::<_, Reply>(asked.formatted()))?;
-        return checked(question, formatted, asked.unit);
+        let question = match question {
+            // What its names mean is a matter of what is stored.
+            Ok(Question::Sql(sql)) => planned(shared, sql, who, database).await,
+            other => other.map(drop),
+        };
+        return checked(question, formatted);
     }
     let question = question?;
     // Addresses are what operators see.
     let names_makers = asked.names_makers && who.may(Need::Operate);
-    let form = Form { unit: asked.unit, explains: asked.explains, names_makers };
+    let form = Form { spelling: asked.spelling, explains: asked.explains, names_makers };
     let shared_by_job = shared.clone();
+    // What was done of a question that has no answer; it may be begun again.
+    let done = Arc::new(Mutex::new(Rank::Query, None));
+    let done_by_job = done.clone();
     let again = asked.again().filter(|_| policy_is_usual);
     let title = Title::new(&asked.listed(), database).asking(again);
     let title = Title { by_itself: asked.by_itself, ..title };
-    let job = Job::new(who, Some(title), move |work| run(&shared_by_job, &question, &form, work));
+    let job = Job::new(who, Some(title), move |work| {
+        let began = Instant::now();
+        run(&shared_by_job, &question, &form, work).inspect_err(|_| {
+            *done_by_job.lock() = form.explains.then(|| until_failure(&question, began, work));
+        })
+    });
     let job = reading.then(job.that_reads(true));
-    query::answer(shared, reply::JSON, gzip, job).await.map_err(|failure| refuse_failure(&failure))
+    let answered = query::answer(shared, reply::JSON, gzip, job).await;
+    answered.map_err(|failure| match done.lock().take() {
+        // What a place of the text is to blame for was not begun.
+        Some(done) if failure.position.is_none() => refuse_with(&failure, done),
+        _ => refuse_failure(&failure),
+    })
+}
+
+/// What is known of a question that failed: the steps that were begun, and what it had taken until
+/// then.
+fn until_failure(question: &Question, began: Instant, work: &Work<'_>) -> Map<String, Value> {
+    let meter = work.meter();
+    let tree = match question {
+        Question::PromQl(question) => question.tree(&[]),
+        _ => steps::tree(&meter.explained()),
+    };
+    let figures = Figures {
+        samples_read: meter.samples_of_all(),
+        memory_peak_bytes: meter.memory_peak_bytes(),
+        took_ms: began.elapsed().as_secs_f64() * 1000.0,
+        reads: work.snapshot.reads(),
+        ..Figures::default()
+    };
+    let told = [("tree", tree), ("figures", Some(figures.told()))];
+    told.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
 }
 
 /// A question that was parsed.
@@ -88,6 +134,22 @@ enum Question {
     OpenTsdb(Request, Box<Scope>),
     InfluxQl(Box<InfluxQl>),
     PromQl(Box<PromQl>),
+    Sql(Box<Sql>),
+}
+
+/// Plans a statement of SQL, and does no more.
+async fn planned(
+    shared: &Arc<Shared>,
+    sql: Box<Sql>,
+    who: Arc<Principal>,
+    database: String,
+) -> Result<(), Reply> {
+    let shared_by_job = shared.clone();
+    let job = Job::new(who, Some(Title::by_itself("check of SQL", database)), move |work| {
+        sql.plan(&shared_by_job, work).map(|_| Ran::default())
+    });
+    let answered = query::answer(shared, reply::JSON, false, job.that_reads(true)).await;
+    answered.map(drop).map_err(|failure| refuse_failure(&failure))
 }
 
 /// Statements that change nothing, and who asks them of what.
@@ -105,7 +167,7 @@ impl InfluxQl {
         &self,
         shared: &Shared,
         encoder: &mut Encoder<'_>,
-        tables: &mut Option<Tables>,
+        (tables, spelling): (&mut Option<Tables>, Spelling),
         work: &mut Work<'_>,
     ) -> Result<Ran, Failure> {
         let place = (self.database.as_str(), self.policy.as_deref());
@@ -114,8 +176,8 @@ impl InfluxQl {
             let more = match statement {
                 Statement::Select(select) => run_select(shared, select, place, encoder, work)?,
                 other => {
-                    let tables = tables.get_or_insert_default();
-                    tell(shared, (&self.who, self.asker), place, other, tables, work)?
+                    let tables = tables.get_or_insert_with(|| Tables::new(spelling));
+                    tell(shared, (&self.who, self.asker.clone()), place, other, tables, work)?
                 }
             };
             ran.series_selected += more.series_selected;
@@ -129,20 +191,16 @@ impl InfluxQl {
 
 /// What an answer looks like.
 struct Form {
-    unit: Unit,
+    spelling: Spelling,
     explains: bool,
     names_makers: bool,
 }
 
 /// The answer about a question that was only read: nothing, and what is wrong with its text, or how
 /// it is written in lines.
-fn checked(
-    question: Result<Question, Reply>,
-    formatted: Option<String>,
-    unit: Unit,
-) -> Result<Reply, Reply> {
+fn checked(question: Result<(), Reply>, formatted: Option<String>) -> Result<Reply, Reply> {
     let wrong: Value = match question {
-        Ok(_) => Value::Null,
+        Ok(()) => Value::Null,
         Err(Reply { status: StatusCode::BAD_REQUEST, content: Content::Full(body), .. }) => {
             let body: Value = serde_json::from_slice(&body).unwrap_or_default();
             body.get("error").cloned().unwrap_or_default()
@@ -152,7 +210,8 @@ fn checked(
     let mut out = Vec::new();
     let (ran, reads) = (&Ran::default(), Reads::default());
     let told = Told { ran, reads, took_ms: 0.0, notes: &[], tables: None, tree: None };
-    Encoder::new(unit, None, u64::MAX).finish(&told, &mut out);
+    let spelling = Spelling { unit: Unit::Millis, is_exact: false };
+    Encoder::new(spelling, None, u64::MAX).finish(&told, &mut out);
     let mut answer: Map<String, Value> = serde_json::from_slice(&out).unwrap_or_default();
     if !wrong.is_null() {
         answer.insert("wrong".to_owned(), wrong);
@@ -174,7 +233,7 @@ fn run(
         work.meter().explain();
     }
     let makers = form.names_makers.then_some(&shared.makers);
-    let mut encoder = Encoder::new(form.unit, makers, work.meter().limits().memory_bytes);
+    let mut encoder = Encoder::new(form.spelling, makers, work.meter().limits().memory_bytes);
     let mut said = Said::default();
     let mut tables = None;
     let ran = match question {
@@ -185,12 +244,15 @@ fn run(
                 encoder.frame(frame, &request.name_of(&frame.head), out)
             })?
         }
-        Question::InfluxQl(question) => question.run(shared, &mut encoder, &mut tables, work)?,
+        Question::InfluxQl(question) => {
+            question.run(shared, &mut encoder, (&mut tables, form.spelling), work)?
+        }
         Question::PromQl(question) => {
             let (ran, of_answer) = question.run(&mut encoder, work)?;
             said = of_answer;
             ran
         }
+        Question::Sql(sql) => run_sql(shared, sql, (&mut tables, form.spelling), work)?,
     };
     let took_ms = began.elapsed().as_secs_f64() * 1000.0;
     // An expression of PromQL says better than its operators what it asks for.
@@ -203,6 +265,24 @@ fn run(
     let told = Told { ran: &ran, reads, took_ms, notes, tables, tree };
     encoder.finish(&told, work.out());
     Ok(ran)
+}
+
+/// Answers a statement of SQL with one table.
+fn run_sql(
+    shared: &Shared,
+    sql: &Sql,
+    (tables, spelling): (&mut Option<Tables>, Spelling),
+    work: &mut Work<'_>,
+) -> Result<Ran, Failure> {
+    let tables = tables.insert(Tables::new(spelling));
+    let typed = std::cell::RefCell::new(Typed { kinds: Vec::new(), unit: spelling.unit });
+    let mut on_types = |types: &[sql::Type]| {
+        typed.borrow_mut().kinds = types.iter().map(|of| of.name()).collect();
+    };
+    sql.run(shared, work, &mut on_types, &mut |table, _| {
+        tables.typed(table, &typed.borrow());
+        Ok(())
+    })
 }
 
 fn run_select(
@@ -231,7 +311,7 @@ struct Asked {
     start_ms: i64,
     end_ms: i64,
     step_ms: i64,
-    unit: Unit,
+    spelling: Spelling,
     /// Whether the answer tells how the question was read.
     explains: bool,
     /// Whether the answer tells who made the series.
@@ -243,7 +323,7 @@ struct Asked {
 }
 
 /// What a question may say.
-const MEMBERS: [&str; 11] = [
+const MEMBERS: [&str; 12] = [
     "language",
     "text",
     "query",
@@ -251,6 +331,7 @@ const MEMBERS: [&str; 11] = [
     "end_ms",
     "step_ms",
     "unit",
+    "exact",
     "explain",
     "makers",
     "check",
@@ -291,7 +372,8 @@ impl Asked {
             Some("opentsdb") => Language::OpenTsdb,
             Some("influxql") => Language::InfluxQl,
             Some("promql") => Language::PromQl,
-            _ => return Err(bad("language: must be opentsdb, influxql or promql")),
+            Some("sql") => Language::Sql,
+            _ => return Err(bad("language: must be opentsdb, influxql, promql or sql")),
         };
         let end_ms = number_of("end_ms", now_ns() / NANOS_PER_MILLI)?;
         let start_ms = number_of("start_ms", end_ms.saturating_sub(RANGE_USUAL_MS))?;
@@ -313,6 +395,7 @@ impl Asked {
         };
         let (explains, names_makers) = (wish("explain")?, wish("makers")?);
         let (checks, by_itself) = (wish("check")?, wish("by_itself")?);
+        let spelling = Spelling { unit, is_exact: wish("exact")? };
         let text = text_of("text")?;
         let parts = body.get("query").filter(|parts| !parts.is_null()).cloned();
         if text.is_some() == parts.is_some() {
@@ -325,7 +408,7 @@ impl Asked {
             start_ms,
             end_ms,
             step_ms,
-            unit,
+            spelling,
             explains,
             names_makers,
             checks,
@@ -391,6 +474,22 @@ impl Asked {
         let text = self.text.as_deref();
         let text = text.ok_or_else(|| bad("query: PromQL is asked as text"))?;
         PromQl::read(text, namespace, (self.start_ms, self.end_ms), self.step_ms, self.explains)
+    }
+
+    /// SQL's statement.
+    fn sql(&self, database: String, policy: Option<String>) -> Result<Sql, Reply> {
+        let text = self.text.as_deref();
+        let text = text.ok_or_else(|| bad("query: SQL is asked as text"))?;
+        let nanos = |millis: i64| millis.saturating_mul(NANOS_PER_MILLI);
+        let parameters = [
+            ("start".to_owned(), sql::Parameter::Time(nanos(self.start_ms))),
+            ("end".to_owned(), sql::Parameter::Time(nanos(self.end_ms))),
+            ("step".to_owned(), sql::Parameter::Interval(nanos(self.step_ms))),
+        ]
+        .into();
+        let statement = sql::Statement::parse(text)
+            .map_err(|error| refuse_at(&error.to_string(), error.position()))?;
+        Ok(Sql { statement, parameters, database, policy, now_ns: now_ns() })
     }
 
     /// InfluxQL's statements, which may change nothing.

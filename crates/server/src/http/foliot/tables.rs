@@ -1,7 +1,7 @@
-//! Answers of statements that tell of names and settings, and not of samples: tables of a few rows.
+//! Answers that are tables, and not series: those of SQL, and those of InfluxQL's statements that
+//! tell of names and settings.
 
-use super::encode::value_of;
-use super::encode::write_value;
+use super::encode::{Spelling, Unit, value_of, write_value};
 use crate::http::influx;
 use foliot_model::{Item, Table, TableHead};
 use serde_json::json;
@@ -12,9 +12,17 @@ use std::sync::Arc;
 /// others.
 const ROWS_MAX: u64 = 10_000;
 
+/// What the columns of a table hold.
+pub(super) struct Typed {
+    /// A word for each.
+    pub(super) kinds: Vec<&'static str>,
+    /// The unit of times.
+    pub(super) unit: Unit,
+}
+
 /// Writes tables, which stand behind the series of the answer and are held until then.
-#[derive(Default)]
 pub(super) struct Tables {
+    is_exact: bool,
     text: Vec<u8>,
     /// The table that is open.
     head: Option<Arc<TableHead>>,
@@ -23,6 +31,11 @@ pub(super) struct Tables {
 }
 
 impl Tables {
+    /// No tables yet; their values are spelled as those of series.
+    pub(super) fn new(Spelling { is_exact, .. }: Spelling) -> Self {
+        Self { is_exact, text: Vec::new(), head: None, rows: 0, rows_left_out: 0 }
+    }
+
     /// The tables as members of an array, and what is to be said of them.
     pub(super) fn finish(mut self) -> (Vec<u8>, Option<String>) {
         self.close();
@@ -33,7 +46,29 @@ impl Tables {
         (self.text, note)
     }
 
-    fn open(&mut self, head: &Arc<TableHead>) {
+    /// Appends a piece of a table whose columns have types.
+    pub(super) fn typed(&mut self, table: &Table, typed: &Typed) {
+        self.piece(table, Some(typed));
+    }
+
+    fn piece(&mut self, table: &Table, typed: Option<&Typed>) {
+        if self.rows == ROWS_MAX {
+            self.rows_left_out += table.row_count() as u64;
+            return;
+        }
+        if !self.head.as_ref().is_some_and(|head| Arc::ptr_eq(head, &table.head)) {
+            self.close();
+            self.open(&table.head, typed);
+        }
+        for items in table.rows() {
+            self.row(&items, typed.map(|typed| typed.unit));
+        }
+        if table.is_last {
+            self.close();
+        }
+    }
+
+    fn open(&mut self, head: &Arc<TableHead>, typed: Option<&Typed>) {
         let separator = if self.text.is_empty() { "" } else { "," };
         let pairs = head.labels.iter().map(|(name, value)| (name.to_string(), json!(&**value)));
         let labels: serde_json::Map<_, _> = pairs.collect();
@@ -42,8 +77,12 @@ impl Tables {
         // Writing to memory cannot fail.
         let _ = write!(
             self.text,
-            "{separator}{{\"name\":{name},\"labels\":{labels},\"columns\":{columns},\"rows\":["
+            "{separator}{{\"name\":{name},\"labels\":{labels},\"columns\":{columns},"
         );
+        if let Some(typed) = typed {
+            let _ = write!(self.text, "\"kinds\":{},", json!(typed.kinds));
+        }
+        self.text.extend_from_slice(b"\"rows\":[");
         self.head = Some(head.clone());
     }
 
@@ -53,7 +92,7 @@ impl Tables {
         }
     }
 
-    fn row(&mut self, items: &[Item]) {
+    fn row(&mut self, items: &[Item], unit: Option<Unit>) {
         if self.rows == ROWS_MAX {
             self.rows_left_out += 1;
             return;
@@ -64,9 +103,10 @@ impl Tables {
             if at > 0 {
                 self.text.push(b',');
             }
-            match value_of(item) {
-                Some(value) => write_value(value, &mut self.text),
-                None => self.text.extend_from_slice(b"null"),
+            match (item, unit, value_of(item)) {
+                (Item::Time(time_ns), Some(unit), _) => unit.write(*time_ns, &mut self.text),
+                (_, _, Some(value)) => write_value(value, self.is_exact, &mut self.text),
+                (_, _, None) => self.text.extend_from_slice(b"null"),
             }
         }
         self.text.push(b']');
@@ -75,20 +115,7 @@ impl Tables {
 
 impl influx::Tables for Tables {
     fn table(&mut self, table: &Table, _: &mut Vec<u8>) {
-        if self.rows == ROWS_MAX {
-            self.rows_left_out += table.row_count() as u64;
-            return;
-        }
-        if !self.head.as_ref().is_some_and(|head| Arc::ptr_eq(head, &table.head)) {
-            self.close();
-            self.open(&table.head);
-        }
-        for items in table.rows() {
-            self.row(&items);
-        }
-        if table.is_last {
-            self.close();
-        }
+        self.piece(table, None);
     }
 
     fn held_bytes(&self) -> usize {
@@ -99,6 +126,8 @@ impl influx::Tables for Tables {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const PLAIN: Spelling = Spelling { unit: Unit::Millis, is_exact: false };
     use influx::Tables as _;
 
     fn piece(head: &Arc<TableHead>, items: Vec<Item>, is_last: bool) -> Table {
@@ -111,7 +140,7 @@ mod tests {
         let labels = vec![("host".into(), "a\"b".into())];
         let head = Arc::new(TableHead { name: "m".into(), labels, columns: columns.clone() });
         let other = Arc::new(TableHead { name: "n".into(), labels: Vec::new(), columns });
-        let mut tables = Tables::default();
+        let mut tables = Tables::new(PLAIN);
         let out = &mut Vec::new();
         tables.table(&piece(&head, vec![Item::String("x".into()), Item::Integer(-7)], false), out);
         tables.table(&piece(&head, vec![Item::Null, Item::Float(f64::NAN)], true), out);
@@ -129,7 +158,7 @@ mod tests {
         assert_eq!((note, out.len()), (None, 0));
 
         // Beyond the last row there is no other table, either.
-        let mut tables = Tables::default();
+        let mut tables = Tables::new(PLAIN);
         let rows = ROWS_MAX as usize + 3;
         tables.table(&piece(&head, vec![Item::Boolean(true); 2 * rows], true), out);
         tables.table(&piece(&other, vec![Item::Null; 4], true), out);

@@ -313,7 +313,7 @@ impl Asked {
                 database: self.request.database.as_deref(),
                 policy: self.request.policy.as_deref(),
                 now_ns: now_ns(),
-                asker: self.asker,
+                asker: self.asker.clone(),
                 who: &self.who,
                 work,
                 encoder: &mut encoder,
@@ -324,6 +324,7 @@ impl Asked {
             match outcome {
                 Ok(()) => encoder.end(self.warning(statement).as_deref(), work.out()),
                 Err(Trouble::Told(text)) => {
+                    work.note_failure(&text);
                     work.refuse_at_limit(&text)?;
                     if let Format::Rows(_) = self.request.style.format {
                         return Err(whole(text));

@@ -208,7 +208,7 @@ fn diagnostics(context: &mut Context<'_, '_>, module: Option<&str>) -> Result<()
 }
 
 /// What a name does not lead to, in the words of a query's answer.
-pub(super) fn missing(missing: &Missing) -> String {
+pub(in crate::http) fn missing(missing: &Missing) -> String {
     match missing {
         Missing::Database(name) => format!("database not found: {name}"),
         missing => missing.to_string(),

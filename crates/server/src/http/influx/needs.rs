@@ -72,6 +72,21 @@ pub(crate) fn may_ask(
     Ok(())
 }
 
+/// Whether somebody may read a database.
+///
+/// # Errors
+/// With InfluxDB's sentence when not.
+pub(in crate::http) fn may_read(who: &Principal, database: &str) -> Result<(), String> {
+    let wanted = Wanted::Access(Access::Read, None);
+    match wanted.is_allowed(who, database) {
+        true => Ok(()),
+        false => {
+            let (name, missing) = (who.name(), wanted.missing(database));
+            Err(format!("error authorizing query: {name} not authorized, {missing}"))
+        }
+    }
+}
+
 /// Whether somebody may write lines, or take samples away throughout a database.
 ///
 /// # Errors

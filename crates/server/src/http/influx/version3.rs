@@ -1,8 +1,8 @@
-//! InfluxDB 3's API beside writing: questions in InfluxQL, whose answers are rows that stand for
-//! themselves, and its databases.
+//! InfluxDB 3's API beside writing: questions in InfluxQL and SQL, whose answers are rows that
+//! stand for themselves, and its databases.
 
 use super::ask::{Asked, QUERY_BYTES_MAX, carry_out, changes, read, refuse};
-use super::influx_headers;
+use super::{influx_headers, sql};
 use crate::http::routes::Target;
 use crate::http::{
     Call, NOTHING_CHANGED, Reply, SAID_TWICE, accepts_gzip, body, is_preview, not_read, store,
@@ -18,10 +18,6 @@ use hyper::{HeaderMap, StatusCode, header};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-const SQL: &str = "there is no SQL here yet: ask in InfluxQL, at \
-                   /api/v3/query_influxql?db=DATABASE&q=..., for example SELECT mean(usage) FROM \
-                   cpu WHERE time > now() - 1h GROUP BY time(5m)";
-
 /// What a body that makes a database may say.
 const MEMBERS: [&str; 2] = ["db", "retention_period"];
 
@@ -31,7 +27,7 @@ const NO_ROWS: Format = Format::Rows(Shape::JsonLines);
 pub(super) async fn answer(shared: &Arc<Shared>, target: Target, call: Call) -> Reply {
     let answered = match (target, &*call.method) {
         (Target::InfluxQuery3, _) => query(shared, call).await,
-        (Target::InfluxSql, _) => Err(refuse(NO_ROWS, StatusCode::NOT_IMPLEMENTED, SQL)),
+        (Target::InfluxSql, _) => sql::query(shared, call).await,
         (_, "GET") => list(shared, call).await,
         (_, method) => match may_change(&call) {
             Ok(()) if method == "POST" => create(shared, call).await,
@@ -42,26 +38,32 @@ pub(super) async fn answer(shared: &Arc<Shared>, target: Target, call: Call) -> 
     influx_headers(answered.unwrap_or_else(|reply| reply))
 }
 
-fn bad(message: &str) -> Reply {
+pub(super) fn bad(message: &str) -> Reply {
     refuse(NO_ROWS, StatusCode::BAD_REQUEST, message)
 }
 
-fn accept_of(headers: &HeaderMap) -> String {
+pub(super) fn accept_of(headers: &HeaderMap) -> String {
     let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
     accept.unwrap_or_default().to_owned()
 }
 
-async fn query(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
-    store(shared)?;
-    let (accept, gzip) = (accept_of(&call.headers), accepts_gzip(&call.headers));
-    let (who, asker) = (call.who.clone(), call.asker("influx v3"));
+/// Reads a question.
+pub(super) async fn request(shared: &Arc<Shared>, call: Call) -> Result<QueryRequest, Reply> {
+    let accept = accept_of(&call.headers);
     let text = body::read(shared, &call.headers, call.body, Vec::new()).await?;
     if text.bytes.len() > QUERY_BYTES_MAX {
         let message = format!("the query is longer than {QUERY_BYTES_MAX} bytes");
         return Err(refuse(NO_ROWS, StatusCode::PAYLOAD_TOO_LARGE, &message));
     }
     let request = QueryRequest::parse_3(&call.query, &text.bytes, &accept);
-    let request = request.map_err(|error| bad(&error.to_string()))?;
+    request.map_err(|error| bad(&error.to_string()))
+}
+
+async fn query(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
+    store(shared)?;
+    let gzip = accepts_gzip(&call.headers);
+    let (who, asker) = (call.who.clone(), call.asker("influx v3"));
+    let request = request(shared, call).await?;
     let (reading, statements) = read(shared, &who, &request).await?;
     if statements.len() != 1 {
         return Err(bad("this takes one statement at a time; /query takes several"));

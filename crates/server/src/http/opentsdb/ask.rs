@@ -201,7 +201,7 @@ impl Scope {
 
     /// Who wants samples taken away.
     pub(super) fn caller(&self) -> Caller {
-        Asker { door: "opentsdb", peer: self.peer }.caller()
+        Asker { door: "opentsdb", peer: self.peer, who: self.who.clone() }.caller()
     }
 
     /// What is done for a request, listed as `asked`.

@@ -3,7 +3,7 @@
 use super::super::{Call, Reply};
 use super::Endpoint;
 use super::question::bad;
-use crate::queries::Cost;
+use crate::costs::Cost;
 use crate::shared::Shared;
 use foliot_proto_opentsdb::Params;
 use hyper::StatusCode;
@@ -78,23 +78,23 @@ fn top(shared: &Shared, call: &Call) -> Result<Reply, Reply> {
         None => TOP_USUAL,
         Some(text) => text.parse().map_err(|_| bad("topN", "it must be a number"))?,
     };
-    let mut costs = shared.queries.costs(&call.who);
+    let (mut costs, _) = shared.queries.costs().list(&call.who, None);
     // Changes wait for their turn as questions do, but nobody asked them.
     costs.retain(|cost| !cost.title.is_change && !cost.title.by_itself);
-    let seconds = |cost: &Cost| cost.took.as_secs_f64();
-    let mean = |cost: &Cost| seconds(cost) / cost.count.max(1) as f64;
+    let seconds = |cost: &Cost| cost.tally.took.as_secs_f64();
+    let mean = |cost: &Cost| seconds(cost) / cost.tally.count.max(1) as f64;
     let list = |costs: &[Cost], field: &str, of: &dyn Fn(&Cost) -> Value| -> Vec<Value> {
         let rows = costs.iter().take(count);
         rows.map(|cost| {
-            json!({"query": cost.title.text, "timeRangeSeconds": 0, "count": cost.count, field: of(cost)})
+            json!({"query": cost.title.text, "timeRangeSeconds": 0, "count": cost.tally.count, field: of(cost)})
         })
         .collect()
     };
     let by_sum = list(&costs, "sumDurationSeconds", &|cost| seconds(cost).into());
     costs.sort_by(|a, b| mean(b).total_cmp(&mean(a)));
     let by_mean = list(&costs, "avgDurationSeconds", &|cost| mean(cost).into());
-    costs.sort_by_key(|cost| Reverse(cost.count));
-    let by_count = list(&costs, "count", &|cost| cost.count.into());
+    costs.sort_by_key(|cost| Reverse(cost.tally.count));
+    let by_count = list(&costs, "count", &|cost| cost.tally.count.into());
     let body = json!({
         "topN": count.to_string(),
         "topByCount": by_count,

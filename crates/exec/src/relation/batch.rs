@@ -1,0 +1,88 @@
+//! Batches of rows, and the leaves that they come from.
+
+use super::BATCH_ROWS;
+use crate::Error;
+use crate::limits::{Meter, Turns};
+use crate::rows::Leaf;
+use foliot_model::{Column, Item};
+use std::ops::Range;
+
+/// Successive rows, column by column.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Batch {
+    /// All are equally long.
+    pub(super) columns: Vec<Column>,
+    pub(super) rows: usize,
+}
+
+impl Batch {
+    /// No rows yet, of so many columns.
+    pub(super) fn new(columns: usize) -> Self {
+        Self { columns: vec![Column::default(); columns], rows: 0 }
+    }
+
+    /// Adds a row, which is as wide.
+    pub(super) fn push(&mut self, row: impl IntoIterator<Item = Item>) {
+        self.columns.iter_mut().zip(row).for_each(|(column, item)| column.push(item));
+        self.rows += 1;
+    }
+
+    /// What a row has.
+    pub(super) fn row(&self, at: usize) -> Vec<Item> {
+        self.columns.iter().map(|column| column.get(at).into_owned()).collect()
+    }
+
+    /// Some of the rows, which are there, in runs.
+    pub(super) fn cut(&self, runs: &[Range<usize>]) -> Self {
+        let mut columns = vec![Column::default(); self.columns.len()];
+        for (own, column) in columns.iter_mut().zip(&self.columns) {
+            runs.iter().for_each(|run| own.extend_from(column, run.clone()));
+        }
+        Self { columns, rows: runs.iter().map(ExactSizeIterator::len).sum() }
+    }
+}
+
+/// Batches, one after the other.
+pub(super) trait Stream {
+    /// The next batch, which has rows; nothing at the end.
+    fn next(&mut self) -> Result<Option<Batch>, Error>;
+}
+
+/// Rows that stand in the question.
+pub(super) struct Listed<'q> {
+    columns: usize,
+    left: &'q [Vec<Item>],
+}
+
+impl<'q> Listed<'q> {
+    pub(super) fn new(columns: usize, rows: &'q [Vec<Item>]) -> Self {
+        Self { columns, left: rows }
+    }
+}
+
+impl Stream for Listed<'_> {
+    fn next(&mut self) -> Result<Option<Batch>, Error> {
+        if self.left.is_empty() {
+            return Ok(None);
+        }
+        let (rows, left) = self.left.split_at(self.left.len().min(BATCH_ROWS));
+        self.left = left;
+        let mut batch = Batch::new(self.columns);
+        rows.iter().for_each(|row| batch.push(row.iter().cloned()));
+        Ok(Some(batch))
+    }
+}
+
+/// Rows of the row algebra.
+pub(super) struct OfLeaf<'q> {
+    pub(super) leaf: Leaf<'q>,
+    pub(super) turns: Turns,
+    pub(super) meter: &'q Meter,
+}
+
+impl Stream for OfLeaf<'_> {
+    fn next(&mut self) -> Result<Option<Batch>, Error> {
+        self.turns.turn(self.meter)?;
+        Ok(self.leaf.next()?.map(|(columns, rows)| Batch { columns, rows }))
+    }
+}

@@ -1,0 +1,47 @@
+//! Some rows of many.
+
+use super::batch::{Batch, Stream};
+use crate::Error;
+use crate::limits::{Meter, Turns};
+
+/// The rows after `offset`, at most `limit`. Behind the last one nothing is read.
+pub(super) struct Limited<'q> {
+    input: Box<dyn Stream + 'q>,
+    offset: u64,
+    left: Option<u64>,
+    meter: &'q Meter,
+    turns: Turns,
+}
+
+impl<'q> Limited<'q> {
+    pub(super) fn new(
+        input: Box<dyn Stream + 'q>,
+        offset: u64,
+        limit: Option<u64>,
+        meter: &'q Meter,
+    ) -> Self {
+        Self { input, offset, left: limit, meter, turns: Turns::default() }
+    }
+}
+
+impl Stream for Limited<'_> {
+    fn next(&mut self) -> Result<Option<Batch>, Error> {
+        while self.left != Some(0) {
+            self.turns.turn(self.meter)?;
+            let Some(batch) = self.input.next()? else { return Ok(None) };
+            let rows = batch.rows as u64;
+            let from = self.offset.min(rows);
+            self.offset -= from;
+            let wanted = self.left.map_or(rows - from, |left| left.min(rows - from));
+            self.left = self.left.map(|left| left - wanted);
+            if wanted == rows {
+                return Ok(Some(batch));
+            }
+            if wanted > 0 {
+                let run = from as usize..(from + wanted) as usize;
+                return Ok(Some(batch.cut(&[run])));
+            }
+        }
+        Ok(None)
+    }
+}

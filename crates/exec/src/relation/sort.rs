@@ -1,0 +1,111 @@
+//! Rows in order. All are held, unless the first few are wanted: then little more than these.
+
+use super::BATCH_ROWS;
+use super::batch::{Batch, Stream};
+use super::filter::row_of;
+use crate::Error;
+use crate::kernels::ternary;
+use crate::limits::{Charge, Meter};
+use crate::rows::sorted;
+use foliot_model::Item;
+use foliot_plan::relation::Order;
+use std::cmp::Ordering;
+
+/// Rows in order.
+pub(super) struct Sorted<'q> {
+    input: Option<Box<dyn Stream + 'q>>,
+    by: &'q [Order],
+    wanted: Option<u64>,
+    /// The rows, once all are there.
+    rows: std::vec::IntoIter<Row>,
+    columns: usize,
+    charge: Charge<'q>,
+    meter: &'q Meter,
+}
+
+struct Row {
+    keys: Vec<Item>,
+    items: Vec<Item>,
+}
+
+impl Row {
+    fn bytes(&self) -> usize {
+        let items = self.keys.iter().chain(&self.items);
+        size_of::<Self>()
+            + items.map(|item| size_of::<Item>() + item.bytes_outside()).sum::<usize>()
+    }
+}
+
+impl<'q> Sorted<'q> {
+    pub(super) fn new(
+        input: Box<dyn Stream + 'q>,
+        by: &'q [Order],
+        wanted: Option<u64>,
+        meter: &'q Meter,
+    ) -> Self {
+        let (rows, charge) = (Vec::new().into_iter(), meter.open());
+        Self { input: Some(input), by, wanted, rows, columns: 0, charge, meter }
+    }
+
+    /// Reads all rows and puts them in order.
+    fn gather(&mut self, mut input: Box<dyn Stream + 'q>) -> Result<(), Error> {
+        let order = |a: &Row, b: &Row| compare(self.by, &a.keys, &b.keys);
+        let wanted = self.wanted.map(|wanted| usize::try_from(wanted).unwrap_or(usize::MAX));
+        let room = wanted.map(|wanted| wanted.saturating_mul(2).saturating_add(BATCH_ROWS));
+        let (mut rows, mut bytes) = (Vec::new(), 0);
+        while let Some(batch) = input.next()? {
+            self.columns = batch.columns.len();
+            self.meter.check(0)?;
+            for at in 0..batch.rows {
+                let keys = row_of(self.by.iter().map(|order| &order.by), &batch, at)?;
+                let row = Row { keys, items: batch.row(at) };
+                bytes += row.bytes();
+                rows.push(row);
+            }
+            if let (Some(wanted), Some(room)) = (wanted, room)
+                && rows.len() > room
+            {
+                rows = sorted(rows, order, self.meter)?;
+                rows.truncate(wanted);
+                bytes = rows.iter().map(Row::bytes).sum();
+            }
+            self.charge.resize(bytes)?;
+        }
+        // What is joined from two stretches stands there twice for a while.
+        self.charge.resize(bytes + rows.len() * size_of::<Row>())?;
+        rows = sorted(rows, order, self.meter)?;
+        rows.truncate(wanted.unwrap_or(usize::MAX));
+        self.rows = rows.into_iter();
+        Ok(())
+    }
+}
+
+fn compare(by: &[Order], a: &[Item], b: &[Item]) -> Ordering {
+    let each = by.iter().zip(a.iter().zip(b)).map(|(order, (a, b))| {
+        let first = |is_first: bool| if is_first { Ordering::Less } else { Ordering::Greater };
+        match (a.is_null(), b.is_null()) {
+            (true, true) => Ordering::Equal,
+            (true, false) => first(order.nulls_first),
+            (false, true) => first(!order.nulls_first),
+            (false, false) => {
+                let values = ternary::order(a, b).unwrap_or(Ordering::Equal);
+                if order.descending { values.reverse() } else { values }
+            }
+        }
+    });
+    each.into_iter().find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
+}
+
+impl Stream for Sorted<'_> {
+    fn next(&mut self) -> Result<Option<Batch>, Error> {
+        if let Some(input) = self.input.take() {
+            self.gather(input)?;
+        }
+        self.meter.check(0)?;
+        let mut batch = Batch::new(self.columns);
+        for row in self.rows.by_ref().take(BATCH_ROWS) {
+            batch.push(row.items);
+        }
+        Ok((batch.rows > 0).then_some(batch))
+    }
+}

@@ -1,0 +1,305 @@
+//! SELECT: what stands behind FROM, tested, grouped, calculated, put in order, and cut.
+
+use crate::fold::{filtered, grouped};
+use crate::lowering::{Groups, Lowering};
+use crate::query::{Known, Limits, Rows, limited, ordinal, place};
+use crate::scope::{Column, Scope};
+use crate::sift::{self, scan};
+use crate::table::{Source, from};
+use crate::typed::{Type, Typed};
+use crate::{SqlError, aggregate, refused, span};
+use foliot_plan::relation::{Formula, Grouped, Order, Relation};
+use sqlparser::ast::{
+    Distinct, Expr, GroupByExpr, OrderByExpr, OrderBySort, Select, SelectItem,
+    SelectItemQualifiedWildcardKind, Spanned,
+};
+use std::sync::Arc;
+
+/// A column of the answer.
+enum Shown<'s> {
+    /// A column of FROM, by `*`.
+    Place(usize),
+    /// What the statement says, and how it is called there, if it is.
+    Expr(&'s Expr, Option<&'s str>),
+}
+
+/// What a SELECT has come to, before anything is carried out.
+struct Lowered {
+    outputs: Vec<Typed>,
+    names: Vec<Arc<str>>,
+    /// Those that only decide the order, behind the outputs.
+    hidden: Vec<Typed>,
+    order: Vec<Order>,
+    having: Option<Formula>,
+    groups: Option<Groups>,
+}
+
+/// Plans a SELECT.
+pub(crate) fn plan(
+    known: &Known<'_>,
+    select: &Select,
+    order: &[OrderByExpr],
+    limits: Limits,
+) -> Result<Rows, SqlError> {
+    refused::of_select(select)?;
+    let (source, scope) = from(known, &select.from)?;
+    let condition = match &select.selection {
+        None => None,
+        Some(condition) => Some(Lowering::new(known.ground, &scope, "WHERE").truth(condition)?),
+    };
+    let shown = shown(select, &scope)?;
+    let lowered = lower(known, select, (&scope, &shown), order)?;
+    let is_distinct = match &select.distinct {
+        None | Some(Distinct::All) => false,
+        Some(Distinct::Distinct) => true,
+        Some(Distinct::On(_)) => {
+            let text = "there is no DISTINCT ON: write last(x, time) and GROUP BY";
+            return Err(SqlError::at(select.span(), text));
+        }
+    };
+    if is_distinct && !lowered.hidden.is_empty() {
+        let text = "with DISTINCT rows are ordered by columns that SELECT has";
+        return Err(SqlError::at(select.span(), text));
+    }
+    let sources_max = known.ground.catalogue.sources_max;
+    Ok(lowered.rows(source, condition, (is_distinct, limits), sources_max))
+}
+
+/// The columns of the answer; `*` is all of FROM.
+fn shown<'s>(select: &'s Select, scope: &Scope) -> Result<Vec<Shown<'s>>, SqlError> {
+    let mut shown = Vec::new();
+    for item in &select.projection {
+        match item {
+            SelectItem::UnnamedExpr(expr) => shown.push(Shown::Expr(expr, None)),
+            SelectItem::ExprWithAlias { expr, alias } => {
+                shown.push(Shown::Expr(expr, Some(&alias.value)));
+            }
+            SelectItem::Wildcard(options)
+            | SelectItem::QualifiedWildcard(
+                SelectItemQualifiedWildcardKind::ObjectName(_),
+                options,
+            ) => {
+                let is_plain = options.opt_exclude.is_none()
+                    && options.opt_except.is_none()
+                    && options.opt_replace.is_none()
+                    && options.opt_rename.is_none();
+                if !is_plain {
+                    let text = "* is all columns here: name those that are wanted";
+                    return Err(SqlError::at(item.span(), text));
+                }
+                if scope.table.is_none() {
+                    return Err(SqlError::at(item.span(), "* needs a table: write FROM"));
+                }
+                shown.extend((0..scope.columns.len()).map(Shown::Place));
+            }
+            other => return Err(SqlError::at(other.span(), "a column is an expression")),
+        }
+    }
+    match shown.is_empty() {
+        true => Err(SqlError::at(select.span(), "SELECT what? Name columns, or write *")),
+        false => Ok(shown),
+    }
+}
+
+fn lower(
+    known: &Known<'_>,
+    select: &Select,
+    (scope, shown): (&Scope, &[Shown<'_>]),
+    order: &[OrderByExpr],
+) -> Result<Lowered, SqlError> {
+    let mut lowering = Lowering::new(known.ground, scope, "this clause");
+    lowering.groups = groups(known, select, (scope, shown), order)?;
+    let (mut outputs, mut names) = (Vec::new(), Vec::new());
+    for each in shown {
+        let (typed, name) = match each {
+            Shown::Place(at) => {
+                let Some(column) = scope.columns.get(*at) else { continue };
+                let ident = sqlparser::ast::Ident::with_quote('"', &*column.name);
+                let typed = Typed::new(Formula::Column(*at), column.of);
+                let typed = lowering.named(&Expr::Identifier(ident), typed)?;
+                (typed, column.name.clone())
+            }
+            Shown::Expr(expr, alias) => {
+                let typed = lowering.expr(expr)?;
+                (typed, alias.map_or_else(|| name_of(expr), Arc::from))
+            }
+        };
+        outputs.push(typed);
+        names.push(unique(name, &names));
+    }
+    let having = select.having.as_ref().map(|having| lowering.truth(having)).transpose()?;
+    let (mut hidden, mut by): (Vec<Typed>, Vec<Order>) = (Vec::new(), Vec::new());
+    for each in order {
+        let OrderByExpr { expr, options, .. } = each;
+        let named = match expr {
+            Expr::Identifier(ident) => names.iter().position(|name| **name == *ident.value),
+            _ => ordinal(expr, outputs.len())?,
+        };
+        let at = match named {
+            Some(at) => at,
+            None => {
+                let typed = lowering.expr(expr)?;
+                let all = outputs.iter().chain(&hidden);
+                let known = all.clone().position(|known| known.formula == typed.formula);
+                known.unwrap_or_else(|| {
+                    hidden.push(typed);
+                    outputs.len() + hidden.len() - 1
+                })
+            }
+        };
+        let descending = match &options.sort {
+            None | Some(OrderBySort::Asc) => false,
+            Some(OrderBySort::Desc) => true,
+            Some(OrderBySort::Using(_)) => {
+                return span::error(expr, "write ASC or DESC in place of USING");
+            }
+        };
+        let nulls_first = options.nulls_first.unwrap_or(descending);
+        by.push(Order { by: Formula::Column(at), descending, nulls_first });
+    }
+    let groups = lowering.groups;
+    Ok(Lowered { outputs, names, hidden, order: by, having, groups })
+}
+
+/// The groups of a SELECT that has any.
+fn groups(
+    known: &Known<'_>,
+    select: &Select,
+    (scope, shown): (&Scope, &[Shown<'_>]),
+    order: &[OrderByExpr],
+) -> Result<Option<Groups>, SqlError> {
+    let by = match &select.group_by {
+        GroupByExpr::Expressions(by, modifiers) if modifiers.is_empty() => by,
+        _ => {
+            let text = "GROUP BY takes expressions: name those that make a group";
+            return Err(SqlError::at(select.span(), text));
+        }
+    };
+    let folds = |each: &Shown<'_>| matches!(each, Shown::Expr(expr, _) if aggregate::is_in(expr));
+    let is_grouped = !by.is_empty()
+        || select.having.is_some()
+        || shown.iter().any(folds)
+        || order.iter().any(|each| aggregate::is_in(&each.expr));
+    if !is_grouped {
+        return Ok(None);
+    }
+    let mut lowering = Lowering::new(known.ground, scope, "GROUP BY");
+    let mut keys: Vec<Typed> = Vec::new();
+    for expr in by {
+        let aliased = |ident: &str| {
+            shown.iter().find_map(|each| match each {
+                Shown::Expr(expr, Some(alias)) if *alias == ident => Some(*expr),
+                _ => None,
+            })
+        };
+        let at = ordinal(expr, shown.len())?.and_then(|at| shown.get(at));
+        let key = match (at, expr) {
+            (Some(Shown::Place(at)), _) => {
+                let of = scope.columns.get(*at).map_or(Type::Null, |column| column.of);
+                place(*at, of)
+            }
+            (Some(Shown::Expr(expr, _)), _) => lowering.expr(expr)?,
+            // A column of FROM goes before one of SELECT, as in PostgreSQL.
+            (None, Expr::Identifier(ident)) if scope.find(&ident.value).is_none() => {
+                match aliased(&ident.value) {
+                    Some(aliased) => lowering.expr(aliased)?,
+                    None => lowering.expr(expr)?,
+                }
+            }
+            (None, expr) => lowering.expr(expr)?,
+        };
+        if !keys.iter().any(|known| known.formula == key.formula) {
+            keys.push(key);
+        }
+    }
+    Ok(Some(Groups { keys, folds: Vec::new() }))
+}
+
+/// What a column is called that was given no name: as it is written.
+fn name_of(expr: &Expr) -> Arc<str> {
+    match expr {
+        Expr::Identifier(ident) => ident.value.as_str().into(),
+        Expr::CompoundIdentifier(idents) => {
+            idents.last().map_or("", |ident| ident.value.as_str()).into()
+        }
+        Expr::Nested(inner) => name_of(inner),
+        other => other.to_string().into(),
+    }
+}
+
+/// A name that no column before has.
+fn unique(name: Arc<str>, names: &[Arc<str>]) -> Arc<str> {
+    if !names.contains(&name) {
+        return name;
+    }
+    let numbered = (1u32..).map(|number| Arc::from(format!("{name}_{number}")));
+    numbered.into_iter().find(|name| !names.contains(name)).unwrap_or(name)
+}
+
+impl Lowered {
+    fn rows(
+        self,
+        source: Source,
+        condition: Option<Formula>,
+        (is_distinct, limits): (bool, Limits),
+        sources_max: Option<u64>,
+    ) -> Rows {
+        let wanted = limits.limit.map(|limit| limit.saturating_add(limits.offset));
+        let all: Vec<&Typed> = self.outputs.iter().chain(&self.hidden).collect();
+        let mut order = self.order;
+        let input = match &self.groups {
+            Some(groups) => {
+                if order.is_empty() {
+                    order.extend(by_window(groups, &all));
+                }
+                filtered(grouped(source, condition, groups, sources_max), self.having)
+            }
+            None => {
+                let times = order.first().and_then(|order| is_time(order, &all));
+                let descending = times.unwrap_or(false);
+                if times.is_some() && order.len() == 1 && matches!(source, Source::Table(_)) {
+                    order.clear();
+                }
+                let rows_max = wanted.filter(|_| order.is_empty() && !is_distinct);
+                let by_time = sift::Order::ByTime { descending };
+                match source {
+                    Source::Table(table) => {
+                        scan(&table, condition.as_ref(), (by_time, rows_max), sources_max)
+                    }
+                    Source::Rows(relation) => filtered(relation, condition),
+                }
+            }
+        };
+        let count = self.outputs.len();
+        let columns = all.iter().map(|typed| typed.formula.clone()).collect();
+        let mut relation = Relation::Calculated { input: Box::new(input), columns };
+        let places = || (0..count).map(Formula::Column).collect();
+        if is_distinct {
+            let grouped = Grouped { input: relation, keys: places(), folds: Vec::new() };
+            relation = Relation::Grouped(Box::new(grouped));
+        }
+        if !order.is_empty() {
+            relation = Relation::Sorted { input: Box::new(relation), by: order, wanted };
+        }
+        if !self.hidden.is_empty() {
+            relation = Relation::Calculated { input: Box::new(relation), columns: places() };
+        }
+        let named = self.names.into_iter().zip(&self.outputs);
+        let columns = named.map(|(name, typed)| Column { name, of: typed.of }).collect();
+        Rows { relation: limited(relation, limits), columns }
+    }
+}
+
+/// Whether an order is that of the times of a table, and whether the latest come first.
+fn is_time(order: &Order, all: &[&Typed]) -> Option<bool> {
+    let Formula::Column(at) = order.by else { return None };
+    (all.get(at)?.formula == Formula::Column(0)).then_some(order.descending)
+}
+
+/// Groups without an order of their own come by the windows that they have.
+fn by_window(groups: &Groups, all: &[&Typed]) -> Option<Order> {
+    let is_window = |key: &Typed| matches!(key.formula, Formula::Window { .. });
+    let key = groups.keys.iter().position(is_window)?;
+    let at = all.iter().position(|typed| typed.formula == Formula::Column(key))?;
+    Some(Order { by: Formula::Column(at), descending: false, nulls_first: false })
+}

@@ -1,0 +1,235 @@
+//! SQL through the real binary: answers, refusals, and the ways to ask.
+
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "what fails here is a failing test"
+)]
+
+mod harness;
+
+use harness::{Response, Scratch, Server};
+use serde_json::{Value as Json, json};
+
+/// Rows of three hosts: one has a label more, and no row has all fields.
+const LINES: &str = "cpu,host=a,dc=eu usage=1.5,load=3i 1767225600\n\
+                     cpu,host=a,dc=eu usage=2.5,load=4i 1767225660\n\
+                     cpu,host=a,dc=eu usage=3.5 1767225720\n\
+                     cpu,host=b usage=10,load=1i 1767225600\n\
+                     cpu,host=b usage=20,load=2i,up=true,note=\"ok\" 1767225660\n\
+                     cpu,host=c load=7i 1767225660\n";
+
+const ANSWERS: &str = include_str!("../testdata/sql/answers.txt");
+const REFUSALS: &str = include_str!("../testdata/sql/refusals.txt");
+
+fn start(dir: &Scratch) -> Server {
+    let server = Server::start(dir.path(), &[]);
+    assert_eq!(server.post("/api/v3/write_lp?db=d&precision=second", LINES).status, 204);
+    let put = r#"[{"metric":"sys.load","timestamp":1767225600,"value":2.5,"tags":{"host":"a"}}]"#;
+    assert_eq!(server.post("/api/put?db=d", put).status, 204);
+    server
+}
+
+fn post(server: &Server, path: &str, body: &Json) -> Response {
+    let headers = [("Content-Type", "application/json")];
+    server.request("POST", path, &headers, body.to_string().as_bytes())
+}
+
+fn ask(server: &Server, statement: &str, format: &str) -> Response {
+    let body = json!({"db": "d", "q": statement, "format": format});
+    post(server, "/api/v3/query_sql", &body)
+}
+
+/// Statements of a file, each with the lines behind it.
+fn statements(text: &str) -> Vec<(&str, Vec<&str>)> {
+    let mut found: Vec<(&str, Vec<&str>)> = Vec::new();
+    for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        match (line.strip_prefix("> "), found.last_mut()) {
+            (Some(statement), _) => found.push((statement, Vec::new())),
+            (None, Some((_, lines))) => lines.push(if line == "." { "" } else { line }),
+            (None, None) => panic!("{line}: there is no statement before it"),
+        }
+    }
+    found
+}
+
+#[test]
+fn statements_have_the_answers_that_were_reckoned_by_hand() {
+    let dir = Scratch::new();
+    let server = start(&dir);
+    let statements = statements(ANSWERS);
+    assert!(statements.len() >= 60, "{}", statements.len());
+    for (statement, expected) in statements {
+        let answer = ask(&server, statement, "csv");
+        assert_eq!(answer.status, 200, "{statement}: {}", answer.text());
+        let expected: String = expected.iter().map(|line| format!("{line}\n")).collect();
+        assert_eq!(answer.text(), expected, "{statement}");
+    }
+    server.stop();
+}
+
+#[test]
+fn what_is_refused_says_where_and_what_to_write() {
+    let dir = Scratch::new();
+    let server = start(&dir);
+    let statements = statements(REFUSALS);
+    assert!(statements.len() >= 25, "{}", statements.len());
+    for (statement, expected) in statements {
+        let answer = ask(&server, statement, "csv");
+        assert_eq!(answer.status, 400, "{statement}: {}", answer.text());
+        let said: Json = serde_json::from_str(&answer.text()).unwrap();
+        let said = said["error"].as_str().unwrap();
+        assert!(said.contains(expected[0]), "{statement}: {said}");
+    }
+    let missing = json!({"db": "nope", "q": "SELECT 1"});
+    let answer = post(&server, "/api/v3/query_sql", &missing);
+    assert_eq!(answer.status, 404, "{}", answer.text());
+    assert!(answer.text().contains("database not found: nope"), "{}", answer.text());
+    let answer = server.get("/api/v3/query_sql?q=SELECT+1");
+    assert_eq!((answer.status, answer.text().contains("database name required")), (400, true));
+    server.stop();
+}
+
+/// The same over files: what was flushed and read back has the same answers.
+#[test]
+fn answers_stay_when_samples_have_become_files() {
+    let dir = Scratch::new();
+    let server = start(&dir);
+    let statements = statements(ANSWERS);
+    server.stop();
+    let server = Server::start(dir.path(), &[]);
+    for (statement, expected) in statements {
+        let answer = ask(&server, statement, "csv");
+        let expected: String = expected.iter().map(|line| format!("{line}\n")).collect();
+        assert_eq!(answer.text(), expected, "{statement}");
+    }
+    server.stop();
+}
+
+#[test]
+fn answers_have_the_formats_of_influxdb_3_and_texts_may_have_values_bound() {
+    let dir = Scratch::new();
+    let server = start(&dir);
+    let statement = "SELECT time, host, usage, load FROM cpu WHERE host >= 'b' ORDER BY time, host";
+    let rows: Json = serde_json::from_str(&ask(&server, statement, "json").text()).unwrap();
+    let expected = json!([
+        {"time": "2026-01-01T00:00:00", "host": "b", "usage": 10.0, "load": 1},
+        {"time": "2026-01-01T00:01:00", "host": "b", "usage": 20.0, "load": 2},
+        {"time": "2026-01-01T00:01:00", "host": "c", "load": 7},
+    ]);
+    assert_eq!(rows, expected);
+    let lines = ask(&server, "SELECT host FROM cpu WHERE usage > 5", "jsonl");
+    assert_eq!(lines.text(), "{\"host\":\"b\"}\n{\"host\":\"b\"}\n");
+    assert_eq!(lines.header("content-type"), "application/jsonl");
+    let drawn = ask(&server, "SELECT max(usage) AS m FROM cpu", "pretty");
+    assert_eq!(drawn.text(), "+------+\n| m    |\n+------+\n| 20.0 |\n+------+");
+    assert_eq!(ask(&server, "SELECT host FROM cpu WHERE host = 'x'", "json").text(), "[]");
+    let asked = server.get("/api/v3/query_sql?db=d&format=csv&q=SELECT+count(*)+AS+n+FROM+cpu");
+    assert_eq!(asked.text(), "n\n6\n");
+    let bound = json!({"db": "d", "format": "csv", "params": {"h": "b", "least": 15},
+        "q": "SELECT usage FROM cpu WHERE host = $h AND usage > $least"});
+    assert_eq!(post(&server, "/api/v3/query_sql", &bound).text(), "usage\n20.0\n");
+    server.stop();
+}
+
+#[test]
+fn the_query_api_has_one_table_whose_columns_have_kinds() {
+    let dir = Scratch::new();
+    let server = start(&dir);
+    let query = |body: Json| {
+        let answer = post(&server, "/api/foliot/v1/query?db=d", &body);
+        (answer.status, serde_json::from_str::<Json>(&answer.text()).unwrap())
+    };
+    let text = "SELECT date_bin($step, time) AS t, host, avg(usage) AS u, count(*) AS n FROM cpu \
+                WHERE time >= $start AND time < $end GROUP BY t, host ORDER BY t, host";
+    let range = json!({"language": "sql", "text": text, "start_ms": 1_767_225_600_000_i64,
+        "end_ms": 1_767_225_660_000_i64, "step_ms": 60_000});
+    let (status, answer) = query(range.clone());
+    assert_eq!(status, 200, "{answer}");
+    let rows = json!([[1_767_225_600_000_i64, "a", 1.5, 1], [1_767_225_600_000_i64, "b", 10.0, 1]]);
+    let table = json!({"name": "", "labels": {}, "columns": ["t", "host", "u", "n"],
+        "kinds": ["time", "string", "float", "integer"], "rows": rows});
+    assert_eq!((&answer["series"], &answer["tables"]), (&json!([]), &json!([table])));
+    let mut explained = range;
+    explained["explain"] = true.into();
+    explained["unit"] = "ns".into();
+    let (_, answer) = query(explained);
+    assert_eq!(answer["tables"][0]["rows"][0][0], "1767225600000000000");
+    assert_eq!(answer["tree"]["what"], "sort");
+
+    // A check reads names, too, and asks nothing.
+    let check = |text: &str| query(json!({"language": "sql", "text": text, "check": true})).1;
+    assert_eq!(check("SELECT usage FROM cpu")["wrong"], Json::Null);
+    assert_eq!(check("SELECT usage FROM cpu").get("tables"), None);
+    let wrong = check("SELECT host,\n  usag FROM cpu");
+    assert_eq!(wrong["wrong"]["position"], json!({"line": 2, "column": 3}));
+    let wrong = check("SELECT usage FROM cpu WHERE");
+    assert!(wrong["wrong"]["message"].as_str().unwrap().contains("expected"), "{wrong}");
+    let (status, answer) = query(json!({"language": "sql", "text": "SELECT hos FROM cpu"}));
+    assert_eq!((status, &answer["error"]["position"]["column"]), (400, &json!(8)));
+
+    // What was asked is listed in its language.
+    let costs = server.get("/api/foliot/v1/queries/costs?db=d").text();
+    assert!(costs.contains("\"language\":\"sql\""), "{costs}");
+    server.stop();
+}
+
+#[test]
+fn limits_hold() {
+    let dir = Scratch::new();
+    let limits = ["--set", "limits.query_memory_bytes=1048576", "--set", "influx.series_max=50"];
+    let server = Server::start(dir.path(), &limits);
+    let mut lines = String::new();
+    for host in 0..60 {
+        for at in 0..500 {
+            lines.push_str(&format!("m,host=h{host} v={at} {at}\n"));
+        }
+    }
+    assert_eq!(server.post("/api/v3/write_lp?db=d&precision=second", &lines).status, 204);
+    let refused = |statement: &str, setting: &str| {
+        let answer = ask(&server, statement, "csv");
+        assert_eq!(answer.status, 413, "{statement}: {}", answer.text());
+        assert!(answer.text().contains(setting), "{statement}: {}", answer.text());
+    };
+    refused("SELECT count(*) FROM m", "influx.series_max");
+    let few = "host IN ('h1', 'h2', 'h3', 'h4', 'h5', 'h6', 'h7', 'h8', 'h9', 'h10', 'h11', 'h12')";
+    refused(&format!("SELECT * FROM m WHERE {few} ORDER BY v"), "limits.query_memory_bytes");
+    refused(
+        &format!("SELECT DISTINCT v + 1, host FROM m WHERE {few}"),
+        "limits.query_memory_bytes",
+    );
+    refused(
+        &format!("SELECT v * 2, host, count(*) FROM m WHERE {few} GROUP BY 1, 2"),
+        "limits.query_memory_bytes",
+    );
+    // The first few rows are all that is held.
+    let sorted = format!("SELECT v FROM m WHERE {few} ORDER BY v DESC, host LIMIT 2");
+    assert_eq!(ask(&server, &sorted, "csv").text(), "v\n499.0\n499.0\n");
+    server.stop();
+}
+
+#[test]
+fn foliot_query_takes_sql() {
+    let dir = Scratch::new();
+    let server = start(&dir);
+    let url = format!("http://{}", server.address);
+    let query = |format: &str, statement: &str| {
+        let arguments =
+            ["query", "--url", &url, "--db", "d", "--language", "sql", "--format", format];
+        let run = harness::foliot().args(arguments).arg(statement).output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (run.status.success(), text(&run.stdout), text(&run.stderr))
+    };
+    let statement = "SELECT host, max(usage) AS m FROM cpu GROUP BY host ORDER BY host";
+    let (_, table, _) = query("table", statement);
+    assert!(table.starts_with("host  m\na     3.5\nb     20.0\nc\n"), "{table}");
+    let (_, csv, _) = query("csv", statement);
+    assert_eq!(csv, "host,m\r\na,3.5\r\nb,20.0\r\nc,\r\n");
+    let (_, json, _) = query("json", statement);
+    assert_eq!(json.lines().nth(1), Some(r#"{"host":"b","m":20.0}"#));
+    let (is_answered, _, said) = query("csv", "SELECT hos FROM cpu");
+    assert!(!is_answered && said.contains("did you mean host?"), "{said}");
+    server.stop();
+}

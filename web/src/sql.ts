@@ -1,0 +1,181 @@
+// What the page knows of SQL: which words are which, what may stand at the cursor, and how a form is
+// said in it. The language itself is the server's; nothing here decides what is right.
+
+import type { Word, WordClass } from "./influxql";
+import type { Halves } from "./metric";
+import { type Filter, type Form, TO_FILL_IN, comparedOf } from "./question";
+
+const KEYWORDS = new Set([
+  "select", "distinct", "from", "where", "group", "by", "having", "order", "limit", "offset", "as", "and", "or", "not", "in", "is", "null", "like", "ilike", "between",
+  "case", "when", "then", "else", "end", "asc", "desc", "nulls", "first", "last", "interval", "timestamp", "cast", "true", "false", "show", "tables", "columns", "explain", "analyze",
+]);
+
+const SHAPES: [WordClass, RegExp][] = [
+  ["blank", /^\s+/],
+  ["comment", /^(?:--.*|\/\*[\s\S]*?(?:\*\/|$))/],
+  // A quote within quotes is written twice; a backslash is a letter.
+  ["string", /^'(?:''|[^'])*'?/],
+  ["name", /^"(?:""|[^"])*"?/],
+  ["bound", /^\$\w+/],
+  ["number", /^(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?/i],
+];
+
+/** The next word of a text that is not empty. */
+export function nextSqlWord(text: string): Word {
+  for (const [found, shape] of SHAPES) {
+    const match = shape.exec(text);
+    if (match) return { class: found, text: match[0] };
+  }
+  const name = /^[\p{L}_][\p{L}\d_]*/u.exec(text)?.[0];
+  if (!name) return { class: "mark", text: /^(?:::|<>|[<>!]=|!~\*?|~\*)/.exec(text)?.[0] ?? text.slice(0, 1) };
+  const low = name.toLowerCase();
+  if (!KEYWORDS.has(low) && /^\s*\(/.test(text.slice(name.length))) return { class: "function", text: name };
+  return { class: KEYWORDS.has(low) ? "keyword" : "name", text: name };
+}
+
+/** A word and where it begins. */
+export interface Placed extends Word {
+  at: number;
+}
+
+export function sqlWords(text: string): Placed[] {
+  const found: Placed[] = [];
+  for (let at = 0; at < text.length;) {
+    const word = nextSqlWord(text.slice(at));
+    found.push({ ...word, at });
+    at += word.text.length;
+  }
+  return found;
+}
+
+const isSolid = ({ class: is }: Word) => is !== "blank" && is !== "comment";
+
+/** A name without its quotes. */
+export const bareSql = (text: string) => (text.startsWith('"') ? text.replace(/^"|"$/g, "").replace(/""/g, '"') : text);
+
+/** A name as a text may say it: without quotes it is taken as it is written. */
+export const quotedSql = (name: string) => (/^[A-Za-z_]\w*$/.test(name) && !KEYWORDS.has(name.toLowerCase()) ? name : `"${name.replace(/"/g, '""')}"`);
+
+export const quotedSqlValue = (value: string) => `'${value.replace(/'/g, "''")}'`;
+
+/** The statements of a text, each without what ends it, and with blanks for what stands before it: so places in it stay what they are. */
+export function statementsOf(text: string): string[] {
+  const ends = [...sqlWords(text).filter((word) => word.text === ";").map(({ at }) => at), text.length];
+  const statements = ends.map((end, index) => {
+    const from = index ? ends[index - 1]! + 1 : 0;
+    return { before: text.slice(0, from), said: text.slice(from, end) };
+  });
+  return statements.filter(({ said }) => sqlWords(said).some(isSolid)).map(({ before, said }) => before.replace(/[^\n]/gu, " ") + said);
+}
+
+/** The words of the statement that the cursor stands in. */
+function around(text: string, cursor: number): Placed[] {
+  const words = sqlWords(text);
+  const ends = words.filter((word) => word.text === ";");
+  const from = ends.filter(({ at }) => at < cursor).at(-1)?.at ?? -1;
+  const to = ends.find(({ at }) => at >= cursor)?.at ?? text.length;
+  return words.filter(({ at }) => at > from && at < to);
+}
+
+/** The tables that words name behind FROM. */
+function tablesAmong(words: Placed[]): string[] {
+  const solid = words.filter(isSolid);
+  return solid.flatMap((word, index) => {
+    const next = solid[index + 1];
+    return word.text.toLowerCase() === "from" && next?.class === "name" ? [bareSql(next.text)] : [];
+  });
+}
+
+/** The tables that a text reads, without those of the catalogue itself. */
+export const tablesIn = (text: string): string[] => [...new Set(tablesAmong(sqlWords(text)))].filter((name) => name.toLowerCase() !== "information_schema");
+
+/** What may stand at the cursor, and where the part begins that is there already. */
+export interface SqlExpected {
+  of: "tables" | "columns" | "values" | "words";
+  typed: string;
+  from: number;
+  /** The table that the statement reads, wherever the cursor is. */
+  table: string;
+  label: string;
+}
+
+const CLAUSES = new Set(["select", "from", "where", "by", "having", "limit", "offset"]);
+
+/** Words and marks behind which an expression begins. */
+const BEFORE_EXPRESSIONS = new Set(["select", "distinct", "where", "by", "having", "and", "or", "not", "on", "case", "when", "then", "else", ",", "(", "+", "-", "*", "/", "%"]);
+
+export function sqlExpected(text: string, cursor: number): SqlExpected {
+  const statement = around(text, cursor);
+  const before = statement.filter(({ at }) => at < cursor).map((word) => ({ ...word, text: word.text.slice(0, cursor - word.at) }));
+  const last = before.at(-1);
+  const isOpen = last !== undefined && ["name", "keyword", "string", "function"].includes(last.class);
+  const solid = (isOpen ? before.slice(0, -1) : before).filter(isSolid);
+  const said = (back: number) => solid.at(-back)?.text.toLowerCase() ?? "";
+  const base = { typed: isOpen ? last.text.replace(/^["']/, "") : "", from: isOpen ? last.at : cursor, table: tablesAmong(statement)[0] ?? "", label: "" };
+  if (["from", "describe"].includes(said(1))) return { ...base, of: "tables" };
+  // What is compared with, or listed, is a value of the name before.
+  const isCompared = ["=", "<>", "!=", "like", "ilike", "~", "!~"].includes(said(1));
+  const list = isCompared ? null : /^.*\bin\s*\([^()]*$/is.exec(text.slice(statement[0]?.at ?? 0, base.from));
+  if (isCompared || list) {
+    const isIn = (word: Placed) => word.text.toLowerCase() === "in";
+    const named = (isCompared ? solid : solid.slice(0, solid.map(isIn).lastIndexOf(true))).filter((word) => word.class === "name").at(-1);
+    return { ...base, of: named ? "values" : "words", label: named ? bareSql(named.text) : "" };
+  }
+  if (isOpen && last.class === "string") return { ...base, of: "words" };
+  const clause = solid.map((word) => word.text.toLowerCase()).filter((word) => CLAUSES.has(word)).at(-1);
+  const isExpression = clause !== undefined && !["from", "limit", "offset"].includes(clause) && BEFORE_EXPRESSIONS.has(said(1));
+  return { ...base, of: isExpression ? "columns" : "words" };
+}
+
+const UNITS: Record<string, string> = { ms: "millisecond", s: "second", m: "minute", h: "hour", d: "day", w: "week" };
+
+/** A window as SQL says it: "5m" as an interval of minutes. */
+export function intervalOf(window: string): string {
+  const [, count = "", unit = ""] = /^(\d+)(ms|s|m|h|d|w)$/.exec(window) ?? [];
+  return unit ? `INTERVAL '${count} ${UNITS[unit]}${count === "1" ? "" : "s"}'` : window;
+}
+
+/** Where a text says its windows. */
+const WINDOW = /\b((?:date_bin|time_bucket)\s*\(\s*)(\$step|(?:INTERVAL\s*)?'(\d+)\s*(millisecond|second|minute|hour|day|week)s?')/i;
+
+/** The window that a text names, as a form has it. */
+export function sqlWindow(text: string): string | null {
+  const [, , all, count, unit] = WINDOW.exec(text) ?? [];
+  if (!all || all.startsWith("$")) return all ? "$step" : null;
+  const short = Object.keys(UNITS).find((one) => UNITS[one] === unit!.toLowerCase());
+  return short ? `${Number(count)}${short}` : null;
+}
+
+/** The text with another window, where it has one. */
+export const withSqlWindow = (text: string, window: string): string => text.replace(WINDOW, (_, head: string) => `${head}${intervalOf(window)}`);
+
+/** What SQL says of labels that a form wants. */
+function tests(filters: Filter[]): string[] {
+  return filters.filter(({ pattern }) => pattern !== "*").map(({ label, pattern }) => {
+    const name = quotedSql(label);
+    const { by, text } = comparedOf(pattern);
+    if (by === "~") return `${name} ~ ${quotedSqlValue(text)}`;
+    if (by === "=" && text.includes("*")) return `${name} ~ ${quotedSqlValue(`^(${text.replace(/[.+?^$()[\]\\]/g, "\\$&").replace(/\*/g, ".*")})$`)}`;
+    const values = text.split("|").map(quotedSqlValue);
+    if (values.length > 1) return `${name} ${by === "≠" ? "NOT IN" : "IN"} (${values.join(", ")})`;
+    return `${name} ${by === "≠" ? "<>" : "="} ${values[0]}`;
+  });
+}
+
+/** SQL's function for how a form makes a window one value. */
+function folded(field: string, fold: string): string {
+  const percent = /^p(\d+)$/.exec(fold)?.[1];
+  if (percent) return `approx_percentile_cont(${field}, ${Number(percent) / 100})`;
+  return fold === "first" || fold === "last" ? `${fold}_value(${field} ORDER BY time)` : `${fold}(${field})`;
+}
+
+/** A form's question in SQL, about the table and the column that its metric is: a line for each value of the labels that split. Rates have no function there. */
+export function sqlOf(form: Form, { measurement, field }: Halves): string {
+  const column = quotedSql(field || "value");
+  const splits = form.filters.filter(({ splits: is }) => is).map(({ label }) => quotedSql(label));
+  const where = ["time >= $start", "time < $end", ...tests(form.filters)].join(" AND ");
+  const from = `FROM ${measurement === TO_FILL_IN ? TO_FILL_IN : quotedSql(measurement)}\nWHERE ${where}`;
+  if (!form.window) return `SELECT ${["time", ...splits, column].join(", ")}\n${from}\nORDER BY time`;
+  const bucket = `date_bin(${intervalOf(form.window)}, time) AS time`;
+  return `SELECT ${[bucket, ...splits, `${folded(column, form.fold)} AS ${column}`].join(", ")}\n${from}\nGROUP BY ${["1", ...splits].join(", ")}\nORDER BY 1`;
+}

@@ -1,0 +1,109 @@
+// Names in questions that the store does not have: what is asked about them is answered with nothing.
+
+import { catalogue, fields } from "./api";
+import { namedIn, renamed } from "./influxql";
+import { halvesOf, promqlName, storedFields } from "./metric";
+import { nearest, partsOf } from "./nearest";
+import { metricsIn, quotedMetricsIn, withMetric } from "./promql";
+import { type Language, type Question, formOf, selectorOf, textOf } from "./question";
+import { bareSql, quotedSql, sqlWords, tablesIn } from "./sql";
+
+/** Names that are offered for one that is none. */
+export const NEAREST_MAX = 6;
+
+/** Names among which the nearest is looked for. */
+export const LOOKED_AT = 1000;
+
+/** A name that the store does not have, and those that are near. */
+export interface Unknown {
+  said: string;
+  name: string;
+  others: string[];
+}
+
+/** Which name of a statement of InfluxQL the store does not have: there, what has no samples is no error. */
+async function unknownIn(text: string, database: string, signal: AbortSignal): Promise<Unknown | null> {
+  const named = namedIn(text);
+  if (!named) return null;
+  const { measurement, columns } = named;
+  const known = await fields(measurement, { db: database }, signal);
+  if (!known.fields.length) {
+    const all = await catalogue("measurements", { db: database, limit: LOOKED_AT }, signal);
+    return { said: `No measurement of this database is called “${measurement}”.`, name: measurement, others: nearest(measurement, all.names, NEAREST_MAX) };
+  }
+  const { names: labels } = await catalogue("labels", { db: database, measurement, limit: LOOKED_AT }, signal);
+  const all = known.fields.map(({ name }) => name);
+  const unknown = columns.find((name) => !all.includes(name) && !labels.includes(name));
+  if (unknown === undefined) return null;
+  const near = nearest(unknown, all, NEAREST_MAX);
+  return { said: `${measurement} has no field “${unknown}”.`, name: unknown, others: near.length ? near : all.slice(0, NEAREST_MAX) };
+}
+
+/** What PromQL spells a name with. */
+const bare = (name: string) => name.replace(/[^\w:]/g, "_");
+
+/** Names of metrics that have a part of one in theirs, where there are too many to look at all. */
+async function resembling(name: string, database: string, signal: AbortSignal): Promise<string[]> {
+  const searched = await Promise.all(partsOf(name).map((search) => catalogue("metrics", { db: database, limit: LOOKED_AT, search }, signal)));
+  return [...new Set(searched.flatMap(({ names }) => names))];
+}
+
+/** Which metric of an expression of PromQL the store does not have. */
+async function unknownMetric(text: string, database: string, signal: AbortSignal): Promise<Unknown | null> {
+  const named = [...metricsIn(text), ...quotedMetricsIn(text)];
+  if (!named.length) return null;
+  const all = await catalogue("metrics", { db: database, limit: LOOKED_AT }, signal);
+  // Only the store knows whether what stands behind a point is a field, which makes it an underscore here.
+  const fieldsOf = storedFields(database);
+  for (const name of named) {
+    const known = all.is_whole ? all.names : await resembling(name, database, signal);
+    const like = known.filter((other) => bare(other) === bare(name));
+    const real = await Promise.all(like.map(async (other) => promqlName(await halvesOf(other, fieldsOf))));
+    if (like.length && !real.includes(name)) return { said: `PromQL has another name for “${like[0]}”:`, name, others: [...new Set(real)].map(selectorOf) };
+    const spelled = [...new Set(known.map(bare))];
+    // A field stands behind its measurement, which is a metric by itself where the field is `value`.
+    if (like.length || spelled.includes(bare(name)) || spelled.includes(`${name}_value`)) continue;
+    return { said: `No metric of this database is called “${name}”.`, name, others: nearest(name, spelled, NEAREST_MAX) };
+  }
+  return null;
+}
+
+/** The metric of an OpenTSDB text, whatever that says besides. */
+const metricOf = (text: string) => formOf(text)?.metric ?? text.replace(/\{[^{}]*\}/g, "").split(":").at(-1)!.trim();
+
+/** Which metric of OpenTSDB's text the store does not have. */
+async function unknownInOpentsdb(text: string, database: string, signal: AbortSignal): Promise<Unknown | null> {
+  const name = metricOf(text);
+  if (!name) return null;
+  const { names, is_whole } = await catalogue("metrics", { db: database, limit: LOOKED_AT, search: name }, signal);
+  if (names.includes(name) || !is_whole) return null;
+  const all = await catalogue("metrics", { db: database, limit: LOOKED_AT }, signal);
+  const known = all.is_whole ? all.names : await resembling(name, database, signal);
+  return { said: `No metric of this database is called “${name}”.`, name, others: nearest(name, known, NEAREST_MAX) };
+}
+
+/** Which table of SQL's text the store does not have. */
+async function unknownTable(text: string, database: string, signal: AbortSignal): Promise<Unknown | null> {
+  for (const name of tablesIn(text)) {
+    const known = await fields(name, { db: database }, signal);
+    if (known.fields.length) continue;
+    const all = await catalogue("measurements", { db: database, limit: LOOKED_AT }, signal);
+    return { said: `No table of this database is called “${name}”.`, name, others: nearest(name, all.names, NEAREST_MAX) };
+  }
+  return null;
+}
+
+/** Which name of a text the store does not have, if it is one that matters. */
+export const unknownOf: Record<Language, (text: string, database: string, signal: AbortSignal) => Promise<Unknown | null>> = {
+  opentsdb: unknownInOpentsdb, influxql: unknownIn, promql: unknownMetric, sql: unknownTable,
+};
+
+/** A question in which another name stands for one. */
+export function renamedIn(question: Question, name: string, other: string): Question {
+  const { language, text } = question;
+  if (language === "promql") return { ...question, text: withMetric(text, name, other) };
+  if (language === "influxql") return { ...question, text: renamed(text, name, other) };
+  if (language === "sql") return { ...question, text: sqlWords(text).map((word) => (word.class === "name" && bareSql(word.text) === name ? quotedSql(other) : word.text)).join("") };
+  const form = formOf(text);
+  return { ...question, text: form ? textOf({ ...form, metric: other }) : text.replaceAll(name, () => other) };
+}

@@ -1,0 +1,32 @@
+import { describe, expect, it } from "vitest";
+import { concerns, overOf, tookOf, whatOf, whoOf } from "../src/audit";
+
+const act = { at_ms: 0, door: "foliot", from: "127.0.0.1:51034", act: "delete" };
+
+describe("lines of the audit log", () => {
+  it("are about a metric by any of its spellings, and by no other name", () => {
+    const about = (selector: string, metric = "soil.ph") => concerns({ selector }, metric);
+    expect(about('"soil.ph"."value" or "soil"."ph" {bed="south"}')).toBe(true);
+    expect(about('"soil".* {}')).toBe(true);
+    expect(about('"soil"."moisture" {}')).toBe(false);
+    expect(about('"soil.ph"."max" {}')).toBe(false);
+    expect(about('"topsoil"."ph" {}')).toBe(false);
+    expect(about('"air"."x" {note=""soil"."ph""}')).toBe(false);
+    expect(concerns({}, "soil.ph")).toBe(false);
+  });
+  it("say who did what to how much", () => {
+    expect(whoOf({ ...act, by: "ann" })).toBe("ann, foliot from 127.0.0.1");
+    expect(whoOf({ ...act, from: "" })).toBe("foliot");
+    expect(whoOf({ ...act, from: "[::1]:42" })).toBe("foliot from [::1]");
+    expect(tookOf({ ...act, series: 2, samples: 86_400 })).toBe("86.4k samples of 2 series");
+    expect(tookOf({ ...act, act: "rename" })).toBe("");
+    expect(whatOf({ ...act, act: "rename", selector: '"a"."value" {}', to: "b" })).toBe('"a"."value" {} to b');
+    expect(whatOf({ ...act, act: "keep", kept_s: null, keep_s: 86_400 })).toBe("1 d, before for ever");
+    expect(whatOf({ ...act, act: "create user", subject: "ann" })).toBe("ann");
+  });
+  it("of deletes say over which time", () => {
+    expect(overOf({ ...act, first_ms: null, last_ms: null })).toBe("all of the time");
+    expect(overOf({ ...act, first_ms: null, last_ms: 1 })).toMatch(/^the first to 1970-01-01/);
+    expect(overOf({ ...act, act: "keep" })).toBe("");
+  });
+});
