@@ -161,11 +161,13 @@ fn deep_and_long_statements_are_refused_or_planned_at_once() {
                 "SELECT ".repeat(times),
                 "'".repeat(times),
             ] {
-                eprintln!("{times} {}", text.chars().take(40).collect::<String>());
                 let began = Instant::now();
-                let _ = planned(&text);
+                let answered = planned(&text);
                 let took = began.elapsed();
                 let start: String = text.chars().take(60).collect();
+                // What has no meaning is told by its words, and not by how deep it is.
+                let is_deep = answered.is_err_and(|error| error.to_string().contains("deep"));
+                assert!(times > 10 || !is_deep, "{start}");
                 assert!(took.as_secs() < 3, "{times} times took {took:?}: {start}");
             }
         }
