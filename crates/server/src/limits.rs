@@ -143,7 +143,7 @@ impl Limit {
 
 /// Limits that are constants of a parser, or that rows meet: what they are called, how much, what
 /// happens.
-const OTHERS: [(&str, &str, &str); 66] = [
+const OTHERS: [(&str, &str, &str); 68] = [
     ("`limits.series`", "", "the row is refused, reason `limit`"),
     (
         "`limits.registry_bytes`",
