@@ -76,7 +76,7 @@ macro_rules! made {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 43] = [
+pub const TARGETS: [Target; 44] = [
     text!("telnet", doors::telnet),
     text!("datagram", doors::datagram),
     text!("put-json", doors::put_json),

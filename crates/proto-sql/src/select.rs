@@ -274,10 +274,14 @@ impl Lowered {
                     all.truncate(self.outputs.len());
                 }
                 let rows_max = wanted.filter(|_| order.is_empty() && !is_distinct);
-                let by_time = sift::Order::ByTime { descending };
+                // Rows that are put in order, or of which some go, need not come in any.
+                let by = match times.is_some() || order.is_empty() && !is_distinct {
+                    true => sift::Order::ByTime { descending },
+                    false => sift::Order::BySource,
+                };
                 match source {
                     Source::Table(table) => {
-                        scan(&table, condition.as_ref(), (by_time, rows_max), sources_max)
+                        scan(&table, condition.as_ref(), (by, rows_max), sources_max)
                     }
                     Source::Rows(relation) => filtered(relation, condition),
                 }
