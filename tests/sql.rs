@@ -197,7 +197,10 @@ fn limits_hold() {
     let few = "host IN ('h1', 'h2', 'h3', 'h4', 'h5', 'h6', 'h7', 'h8', 'h9', 'h10', 'h11', 'h12')";
     refused(&format!("SELECT * FROM m WHERE {few} ORDER BY v"), "limits.query_memory_bytes");
     refused(
-        &format!("SELECT DISTINCT v + 1, host FROM m WHERE {few}"),
+        &format!(
+            "SELECT count(*) FROM (SELECT DISTINCT concat(host, '{}', v) FROM m WHERE {few}) AS s",
+            "-".repeat(60)
+        ),
         "limits.query_memory_bytes",
     );
     refused(

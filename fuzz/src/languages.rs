@@ -17,6 +17,7 @@ use foliot_proto_opentsdb::{
     ticktock, value_text,
 };
 use foliot_proto_prometheus::{Asked, Dialect, Expression, SeriesAnswer, Span};
+use foliot_proto_sql as sql;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -49,20 +50,23 @@ pub(crate) fn influxql(data: &[u8]) {
     ask(|query| statements.iter().for_each(|statement| carry_out(query, statement)));
 }
 
+fn kind_of(_: &str, field: &str) -> Kind {
+    match field {
+        "n" => Kind::Integer,
+        "up" => Kind::Boolean,
+        "note" => Kind::String,
+        _ => Kind::Float,
+    }
+}
+
 fn carry_out(query: &Query<'_>, statement: &Statement) {
     let shapes = |measurement: &Measurement, fields: &Test| -> Result<Vec<TableShape>, String> {
         let test = match &measurement.name {
             Name::Is(name) => Test::equal(name.clone()),
             Name::Matches(regex) => Test::regex(regex).map_err(|error| error.to_string())?,
         };
-        let kind = |_: &str, field: &str| match field {
-            "n" => Kind::Integer,
-            "up" => Kind::Boolean,
-            "note" => Kind::String,
-            _ => Kind::Float,
-        };
         let mut charge = query.meter.open();
-        foliot_exec::shapes(query, 0, (&test, fields), &kind, &mut charge)
+        foliot_exec::shapes(query, 0, (&test, fields), &kind_of, &mut charge)
             .map_err(|error| error.to_string())
     };
     let context = Context {
@@ -104,6 +108,38 @@ fn carry_out(query: &Query<'_>, statement: &Statement) {
     }
     encoder.end(None, &mut out);
     encoder.finish(&mut out);
+}
+
+/// Every statement that is read is planned, and carried out if it can be.
+pub(crate) fn sql(data: &[u8]) {
+    let Some(text) = text(data) else { return };
+    let Ok(statement) = sql::Statement::parse(text) else { return };
+    ask(|query| {
+        let told = |error: foliot_exec::Error| sql::SqlError::new(error.to_string());
+        let catalogue = sql::Catalogue {
+            now_ns: NOW_MS * 1_000_000,
+            database: "d",
+            shape: &|table| {
+                let tests = (&Test::equal(table), &Test::Any);
+                let mut charge = query.meter.open();
+                let shapes = foliot_exec::shapes(query, 0, tests, &kind_of, &mut charge);
+                Ok(shapes.map_err(told)?.pop())
+            },
+            labels: &|shape| {
+                foliot_exec::labels(query, shape, &mut query.meter.open()).map_err(told)
+            },
+            tables: &|| Ok(vec!["cpu".into()]),
+            sources_max: Some(100),
+        };
+        let parameters = [("x".to_owned(), sql::Parameter::Integer(1))].into();
+        let Ok(planned) = statement.plan(&catalogue, &parameters) else { return };
+        let mut rows = 0;
+        let _ = foliot_exec::answer(query, &planned.answer, &mut |table| {
+            assert_eq!(table.columns.len(), planned.types.len().max(1));
+            rows += table.row_count();
+            ControlFlow::Continue(())
+        });
+    });
 }
 
 /// The condition of a delete through InfluxDB 2's API, and the series that pass it.

@@ -76,7 +76,7 @@ macro_rules! made {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 43] = [
+pub const TARGETS: [Target; 44] = [
     text!("telnet", doors::telnet),
     text!("datagram", doors::datagram),
     text!("put-json", doors::put_json),
@@ -101,6 +101,7 @@ pub const TARGETS: [Target; 43] = [
     text!("lines", doors::lines),
     text!("ticktock-lines", doors::ticktock_lines),
     text!("influxql", languages::influxql),
+    text!("sql", languages::sql),
     text!("predicate", languages::predicate),
     text!("promql", languages::promql),
     text!("opentsdb-get", languages::opentsdb_get),

@@ -8,20 +8,12 @@ use std::fmt;
 pub struct SqlError {
     message: String,
     position: Option<(usize, usize)>,
-    /// The setting of the limit that the statement met, if it is that.
-    limit: Option<&'static str>,
 }
 
 impl SqlError {
     /// An error that no place of the text is to blame for.
     pub fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), position: None, limit: None }
-    }
-
-    /// The same error, which is that a limit was met: the one of this setting.
-    #[must_use]
-    pub fn of_limit(self, setting: &'static str) -> Self {
-        Self { limit: Some(setting), ..self }
+        Self { message: message.into(), position: None }
     }
 
     /// An error at the beginning of a piece of the text.
@@ -45,11 +37,6 @@ impl SqlError {
     /// Where: line and column, both counted from 1; nothing where no place is to blame.
     pub const fn position(&self) -> Option<(usize, usize)> {
         self.position
-    }
-
-    /// The setting of the limit that the statement met, if it is that.
-    pub const fn limit(&self) -> Option<&'static str> {
-        self.limit
     }
 }
 

@@ -24,6 +24,8 @@ mod sift;
 mod span;
 mod statement;
 mod table;
+#[cfg(test)]
+mod tests;
 mod time;
 mod typed;
 

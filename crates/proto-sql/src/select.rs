@@ -13,6 +13,7 @@ use sqlparser::ast::{
     Distinct, Expr, GroupByExpr, OrderByExpr, OrderBySort, Select, SelectItem,
     SelectItemQualifiedWildcardKind, Spanned,
 };
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// A column of the answer.
@@ -110,6 +111,7 @@ fn lower(
     let mut lowering = Lowering::new(known.ground, scope, "this clause");
     lowering.groups = groups(known, select, (scope, shown), order)?;
     let (mut outputs, mut names) = (Vec::new(), Vec::new());
+    let mut known_names = Names::default();
     for each in shown {
         let (typed, name) = match each {
             Shown::Place(at) => {
@@ -125,7 +127,7 @@ fn lower(
             }
         };
         outputs.push(typed);
-        names.push(unique(name, &names));
+        names.push(known_names.unique(name));
     }
     let having = select.having.as_ref().map(|having| lowering.truth(having)).transpose()?;
     let (mut hidden, mut by): (Vec<Typed>, Vec<Order>) = (Vec::new(), Vec::new());
@@ -227,13 +229,22 @@ fn name_of(expr: &Expr) -> Arc<str> {
     }
 }
 
-/// A name that no column before has.
-fn unique(name: Arc<str>, names: &[Arc<str>]) -> Arc<str> {
-    if !names.contains(&name) {
-        return name;
+/// Names that columns have so far, each with the next number for another one of that name.
+#[derive(Default)]
+struct Names(HashMap<Arc<str>, u32>);
+
+impl Names {
+    /// A name that no column before has.
+    fn unique(&mut self, name: Arc<str>) -> Arc<str> {
+        let mut unique = name.clone();
+        while self.0.contains_key(&unique) {
+            let next = self.0.entry(name.clone()).or_default();
+            *next += 1;
+            unique = format!("{name}_{next}").into();
+        }
+        self.0.insert(unique.clone(), 0);
+        unique
     }
-    let numbered = (1u32..).map(|number| Arc::from(format!("{name}_{number}")));
-    numbered.into_iter().find(|name| !names.contains(name)).unwrap_or(name)
 }
 
 impl Lowered {
@@ -245,7 +256,7 @@ impl Lowered {
         sources_max: Option<u64>,
     ) -> Rows {
         let wanted = limits.limit.map(|limit| limit.saturating_add(limits.offset));
-        let all: Vec<&Typed> = self.outputs.iter().chain(&self.hidden).collect();
+        let mut all: Vec<&Typed> = self.outputs.iter().chain(&self.hidden).collect();
         let mut order = self.order;
         let input = match &self.groups {
             Some(groups) => {
@@ -258,13 +269,19 @@ impl Lowered {
                 let times = order.first().and_then(|order| is_time(order, &all));
                 let descending = times.unwrap_or(false);
                 if times.is_some() && order.len() == 1 && matches!(source, Source::Table(_)) {
+                    // So they are read.
                     order.clear();
+                    all.truncate(self.outputs.len());
                 }
                 let rows_max = wanted.filter(|_| order.is_empty() && !is_distinct);
-                let by_time = sift::Order::ByTime { descending };
+                // Rows that are put in order, or of which some go, need not come in any.
+                let by = match times.is_some() || order.is_empty() && !is_distinct {
+                    true => sift::Order::ByTime { descending },
+                    false => sift::Order::BySource,
+                };
                 match source {
                     Source::Table(table) => {
-                        scan(&table, condition.as_ref(), (by_time, rows_max), sources_max)
+                        scan(&table, condition.as_ref(), (by, rows_max), sources_max)
                     }
                     Source::Rows(relation) => filtered(relation, condition),
                 }
@@ -281,7 +298,7 @@ impl Lowered {
         if !order.is_empty() {
             relation = Relation::Sorted { input: Box::new(relation), by: order, wanted };
         }
-        if !self.hidden.is_empty() {
+        if all.len() > count {
             relation = Relation::Calculated { input: Box::new(relation), columns: places() };
         }
         let named = self.names.into_iter().zip(&self.outputs);

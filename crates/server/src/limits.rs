@@ -143,7 +143,7 @@ impl Limit {
 
 /// Limits that are constants of a parser, or that rows meet: what they are called, how much, what
 /// happens.
-const OTHERS: [(&str, &str, &str); 66] = [
+const OTHERS: [(&str, &str, &str); 68] = [
     ("`limits.series`", "", "the row is refused, reason `limit`"),
     (
         "`limits.registry_bytes`",
@@ -165,6 +165,12 @@ const OTHERS: [(&str, &str, &str); 66] = [
     ),
     ("subqueries in one another", "20", "400"),
     ("operators of an InfluxQL request", "2 000", "400"),
+    (
+        "operators of a statement of SQL, height of an expression, queries in one another",
+        "500, 200, 16",
+        "400",
+    ),
+    ("values of `IN (…)` in SQL, bytes of a text that its functions make", "10 000, 1 MiB", "400"),
     ("steps and depth of an `exp` formula, formulas of a request", "1 000, 64, 100", "400"),
     ("depth of JSON", "128", "400"),
     ("body of a change by Foliot's or InfluxDB 2's API", "1 MiB", "413"),

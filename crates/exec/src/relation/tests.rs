@@ -1,1 +1,270 @@
+//! Operators against the same in a few lines: rows as lists, null as `None`.
 
+use super::batch::{Batch, Listed, Stream};
+use super::formula::evaluate;
+use super::group::{Distinct, Grouped};
+use super::limit::Limited;
+use super::sort::Sorted;
+use crate::limits::{Cancel, Limits, Meter};
+use foliot_model::Item;
+use foliot_plan::relation::{self, Fold, Folded, Formula, Order, Relation};
+use foliot_plan::rows::Operator;
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Two integers, or none, a row.
+type Pair = (Option<i64>, Option<i64>);
+
+fn item(value: Option<i64>) -> Item {
+    value.map_or(Item::Null, Item::Integer)
+}
+
+fn truth(value: Option<bool>) -> Item {
+    value.map_or(Item::Null, Item::Boolean)
+}
+
+fn rows(pairs: &[Pair]) -> Vec<Vec<Item>> {
+    pairs.iter().map(|(a, b)| vec![item(*a), item(*b)]).collect()
+}
+
+fn all(mut stream: impl Stream) -> Vec<Vec<Item>> {
+    let mut rows = Vec::new();
+    while let Some(batch) = stream.next().unwrap() {
+        rows.extend((0..batch.rows).map(|at| batch.row(at)));
+    }
+    rows
+}
+
+fn meter() -> Meter {
+    Meter::new(Limits::default(), Cancel::default())
+}
+
+fn pairs() -> impl Strategy<Value = Vec<Pair>> {
+    let value = || prop::option::weighted(0.8, -3..6i64);
+    prop::collection::vec((value(), value()), 0..60)
+}
+
+/// A condition on the two columns, and what it means.
+#[derive(Clone, Debug)]
+enum Condition {
+    Compares(Operator, i64),
+    IsNull,
+    Not(Box<Condition>),
+    Both(Box<Condition>, Box<Condition>),
+    Either(Box<Condition>, Box<Condition>),
+}
+
+impl Condition {
+    fn formula(&self) -> Formula {
+        let two = |operator, left: Formula, right: Formula| Formula::Binary {
+            operator,
+            left: Box::new(left),
+            right: Box::new(right),
+        };
+        match self {
+            Self::Compares(operator, number) => {
+                let sum = two(Operator::Add, Formula::Column(0), Formula::Column(1));
+                two(*operator, sum, Formula::Constant(Item::Integer(*number)))
+            }
+            Self::IsNull => Formula::IsNull(Box::new(Formula::Column(0))),
+            Self::Not(of) => Formula::Not(Box::new(of.formula())),
+            Self::Both(a, b) => two(Operator::And, a.formula(), b.formula()),
+            Self::Either(a, b) => two(Operator::Or, a.formula(), b.formula()),
+        }
+    }
+
+    fn means(&self, (a, b): Pair) -> Option<bool> {
+        match self {
+            Self::Compares(operator, number) => {
+                let sum = a? + b?;
+                Some(match operator {
+                    Operator::Less => sum < *number,
+                    Operator::Equal => sum == *number,
+                    _ => sum != *number,
+                })
+            }
+            Self::IsNull => Some(a.is_none()),
+            Self::Not(of) => of.means((a, b)).map(|truth| !truth),
+            Self::Both(one, two) => match (one.means((a, b)), two.means((a, b))) {
+                (Some(false), _) | (_, Some(false)) => Some(false),
+                (Some(true), Some(true)) => Some(true),
+                _ => None,
+            },
+            Self::Either(one, two) => match (one.means((a, b)), two.means((a, b))) {
+                (Some(true), _) | (_, Some(true)) => Some(true),
+                (Some(false), Some(false)) => Some(false),
+                _ => None,
+            },
+        }
+    }
+}
+
+fn condition() -> impl Strategy<Value = Condition> {
+    let operator =
+        prop_oneof![Just(Operator::Less), Just(Operator::Equal), Just(Operator::NotEqual),];
+    let leaf = prop_oneof![
+        3 => (operator, -3..9i64).prop_map(|(of, number)| Condition::Compares(of, number)),
+        1 => Just(Condition::IsNull),
+    ];
+    leaf.prop_recursive(4, 24, 2, |inner| {
+        prop_oneof![
+            inner.clone().prop_map(|of| Condition::Not(of.into())),
+            (inner.clone(), inner.clone()).prop_map(|(a, b)| Condition::Both(a.into(), b.into())),
+            (inner.clone(), inner).prop_map(|(a, b)| Condition::Either(a.into(), b.into())),
+        ]
+    })
+}
+
+proptest! {
+    /// Logic has three values.
+    #[test]
+    fn conditions_mean_what_their_parts_mean((condition, pairs) in (condition(), pairs())) {
+        let formula = condition.formula();
+        let mut batch = Batch::new(2);
+        rows(&pairs).into_iter().for_each(|row| batch.push(row));
+        for (at, pair) in pairs.iter().enumerate() {
+            let found = evaluate(&formula, &batch, at).unwrap();
+            prop_assert_eq!(found, truth(condition.means(*pair)));
+        }
+    }
+
+    /// Groups are those of a map, and folds leave nulls out.
+    #[test]
+    fn groups_are_folded_as_lists_are((pairs, condition) in (pairs(), prop::option::of(condition()))) {
+        let fold = |fold, is_distinct| Folded {
+            fold,
+            of: Formula::Column(1),
+            by: Formula::Column(1),
+            condition: condition.as_ref().map(Condition::formula),
+            is_distinct,
+        };
+        let listed = Relation::Listed { columns: 2, rows: rows(&pairs).into() };
+        let folds = vec![
+            fold(Fold::Rows, false),
+            fold(Fold::Count, true),
+            fold(Fold::Sum, false),
+            fold(Fold::Smallest, false),
+            fold(Fold::Largest, false),
+            fold(Fold::Mean, false),
+        ];
+        let plan = relation::Grouped { input: listed, keys: vec![Formula::Column(0)], folds };
+        let (rows, meter) = (rows(&pairs), meter());
+        let mut found = all(Grouped::new(Box::new(Listed::new(2, &rows)), &plan, &meter));
+        found.sort_by_key(|row| match row[0] { Item::Integer(key) => Some(key), _ => None });
+        let mut groups: BTreeMap<Option<i64>, Vec<Option<i64>>> = BTreeMap::new();
+        for (key, value) in &pairs {
+            let group = groups.entry(*key).or_default();
+            let is_wanted = |of: &Condition| of.means((*key, *value)) == Some(true);
+            group.extend(condition.as_ref().is_none_or(is_wanted).then_some(*value));
+        }
+        let expected: Vec<Vec<Item>> = groups
+            .into_iter()
+            .map(|(key, group)| {
+                let values: Vec<i64> = group.iter().copied().flatten().collect();
+                let mut distinct = values.clone();
+                distinct.sort_unstable();
+                distinct.dedup();
+                let sum = (!values.is_empty()).then(|| values.iter().sum::<i64>());
+                let mean = sum.map(|sum| sum as f64 / values.len() as f64);
+                vec![
+                    item(key),
+                    Item::Integer(group.len() as i64),
+                    Item::Integer(distinct.len() as i64),
+                    item(sum),
+                    item(values.iter().min().copied()),
+                    item(values.iter().max().copied()),
+                    mean.map_or(Item::Null, Item::Float),
+                ]
+            })
+            .collect();
+        prop_assert_eq!(found, expected);
+    }
+
+    /// The first few of rows in order are the first few of all rows in order.
+    #[test]
+    fn rows_are_sorted_cut_and_counted_once(
+        (pairs, descending, nulls_first) in (pairs(), any::<bool>(), any::<bool>()),
+        (wanted, offset, limit) in (prop::option::of(0..70u64), 0..9u64, prop::option::of(0..9u64)),
+    ) {
+        let (rows, meter) = (rows(&pairs), meter());
+        let input = || Box::new(Listed::new(2, &rows));
+        let by = [Order { by: Formula::Column(0), descending, nulls_first }];
+        let found = all(Sorted::new(input(), &by, wanted, &meter));
+        let mut expected = pairs.clone();
+        expected.sort_by(|(a, _), (b, _)| {
+            let nulls = if nulls_first { b.is_none().cmp(&a.is_none()) } else { a.is_none().cmp(&b.is_none()) };
+            nulls.then(if descending { b.cmp(a) } else { a.cmp(b) })
+        });
+        expected.truncate(wanted.map_or(usize::MAX, |wanted| wanted as usize));
+        prop_assert_eq!(found, super::tests::rows(&expected));
+
+        let found = all(Limited::new(input(), offset, limit, &meter));
+        let rest = pairs.iter().skip(offset as usize);
+        let expected: Vec<Pair> = rest.take(limit.map_or(usize::MAX, |l| l as usize)).copied().collect();
+        prop_assert_eq!(found, super::tests::rows(&expected));
+
+        let keys = [Formula::Column(1), Formula::Column(0)];
+        let found = all(Distinct::new(input(), &keys, &meter));
+        let mut expected: Vec<Vec<Item>> = Vec::new();
+        for row in &rows {
+            let turned = vec![row[1].clone(), row[0].clone()];
+            if !expected.contains(&turned) {
+                expected.push(turned);
+            }
+        }
+        prop_assert_eq!(found, expected);
+    }
+}
+
+/// Many rows go through room for few of them, and those that are held are charged.
+#[test]
+fn the_first_of_many_rows_take_little_memory() {
+    let rows: Vec<Vec<Item>> =
+        (0..50_000i64).map(|at| vec![Item::Integer(at * 7 % 9_973)]).collect();
+    let by = [Order { by: Formula::Column(0), descending: true, nulls_first: true }];
+    let limits = Limits { memory_bytes: 1 << 20, ..Limits::default() };
+    let meter = Meter::new(limits, Cancel::default());
+    let found = all(Sorted::new(Box::new(Listed::new(1, &rows)), &by, Some(3), &meter));
+    assert_eq!(found[0], [Item::Integer(9_972)]);
+    let mut whole = Sorted::new(Box::new(Listed::new(1, &rows)), &by, None, &meter);
+    let error = whole.next().unwrap_err().to_string();
+    assert!(error.contains("limits.query_memory_bytes"), "{error}");
+    let keys = [Formula::Column(0)];
+    let mut distinct = Distinct::new(Box::new(Listed::new(1, &rows)), &keys, &meter);
+    let ended = std::iter::from_fn(|| distinct.next().transpose()).find_map(Result::err);
+    assert!(ended.is_some());
+
+    // Whoever gives up waits for none of it.
+    let cancel = Cancel::default();
+    let meter = Meter::new(Limits::default(), cancel.clone());
+    cancel.cancel();
+    let mut sorted = Sorted::new(Box::new(Listed::new(1, &rows)), &by, None, &meter);
+    assert!(matches!(sorted.next(), Err(crate::Error::Cancelled)));
+}
+
+/// A constant that is wrong is only looked at where it is chosen.
+#[test]
+fn what_is_not_chosen_is_not_calculated() {
+    let zero = || Box::new(Formula::Constant(Item::Integer(0)));
+    let wrong = Formula::Binary { operator: Operator::Divide, left: zero(), right: zero() };
+    let yes = Formula::Constant(Item::Boolean(true));
+    let chosen = Formula::Chosen {
+        cases: vec![(yes.clone(), Formula::Constant(Item::Integer(1)))],
+        otherwise: Box::new(wrong.clone()),
+    };
+    let either = Formula::Binary {
+        operator: Operator::Or,
+        left: Box::new(yes),
+        right: Box::new(wrong.clone()),
+    };
+    let first =
+        Formula::FirstOf(vec![Formula::Constant(Item::String(Arc::from("x"))), wrong.clone()]);
+    let mut batch = Batch::new(0);
+    batch.push([]);
+    let of = |formula: &Formula| evaluate(formula, &batch, 0);
+    assert_eq!(of(&chosen).unwrap(), Item::Integer(1));
+    assert_eq!(of(&either).unwrap(), Item::Boolean(true));
+    assert_eq!(of(&first).unwrap(), Item::String("x".into()));
+    assert!(of(&wrong).is_err());
+}

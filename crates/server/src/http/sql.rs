@@ -59,9 +59,10 @@ impl Sql {
             sources_max: (sources_max > 0).then_some(sources_max),
         };
         let planned = self.statement.plan(&catalogue, &self.parameters);
-        Ok(planned.inspect_err(|error| {
-            error.limit().into_iter().for_each(|limit| shared.metrics.limits.add_named(limit));
-        })?)
+        planned.or_else(|error| {
+            work.refuse_at_limit(&error.to_string())?;
+            Err(error.into())
+        })
     }
 
     /// Carries the statement out: `each` is called with its table, piece by piece.
