@@ -158,7 +158,7 @@ test("a question that failed is explained as far as it came", async () => {
   await page.getByText("Explain: how it was answered").click();
   const told = page.locator(".cost > ul > li");
   await becomes(() => told.first().textContent(), /^A load_one \* on \(\) load_one.*no answer.*\* of two sides.*read load_one.*at most.*in the server$/s);
-  await becomes(() => told.nth(1).textContent(), /^B was not begun: .*FORM/);
+  await becomes(() => told.nth(1).textContent(), /^B was not begun: .*expected FROM/);
   forgive("status of 4");
 });
 

@@ -1092,7 +1092,8 @@ test("every page fits a phone, and has no serious fault that axe finds", async (
   await load();
   await keep("saved", { name: "Axe", panels: ["graph", "table", "number"].map((view) => ({ title: `Ones as ${view}`, address: `#/explore?start=15m-ago&view=${view}&m=avg:$step-avg:load.one{host=*}` })) });
   const axe = readFileSync(new URL("../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
-  const pages = ["#/home", "#/explore?start=15m-ago&m=avg:$step-avg:load.one{host=*}", `#/explore?${new URLSearchParams([["start", "15m-ago"], ["p", "rate(load_one{host=\"a\"}[5m]) # is"], ["i", "SELECT max(one) FROM load WHERE host = 'a' AND time >= $start"]])}`, "#/metrics?metric=load.one", "#/metrics", "#/dashboards", "#/dashboards?name=Axe", "#/dashboards?name=Axe Edit", "#/monitoring", "#/monitoring?view=rules", "#/monitoring?view=alerts", "#/monitoring?view=relabelling", "#/import", "#/reports",
+  const pages = ["#/home", "#/explore?start=15m-ago&m=avg:$step-avg:load.one{host=*}", `#/explore?${new URLSearchParams([["start", "15m-ago"], ["p", "rate(load_one{host=\"a\"}[5m]) # is"], ["i", "SELECT max(one) FROM load WHERE host = 'a' AND time >= $start"]])}`,
+    `#/explore?${new URLSearchParams([["start", "15m-ago"], ["view", "table"], ["s", "SELECT time, host, one FROM load WHERE time >= $start ORDER BY time -- all"]])}`, "#/metrics?metric=load.one", "#/metrics", "#/dashboards", "#/dashboards?name=Axe", "#/dashboards?name=Axe Edit", "#/monitoring", "#/monitoring?view=rules", "#/monitoring?view=alerts", "#/monitoring?view=relabelling", "#/import", "#/reports",
     ...["overview", "senders", "queries", "storage", "backups", "retention", "audit", "settings", "log"].map((view) => `#/operations?view=${view}`)];
   await context.close();
   const fits = async (hash) => {

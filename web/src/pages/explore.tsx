@@ -9,7 +9,7 @@ import { Chart, LINES_MAX } from "../parts/chart";
 import { Explain } from "../parts/explain";
 import { Heatmap } from "../parts/heatmap";
 import { Legend } from "../parts/legend";
-import { Nearest, NearestOfNothing } from "../parts/nearest";
+import { Later } from "../parts/later";
 import { Row } from "../parts/row";
 import { Menu } from "../parts/menu";
 import { Notes } from "../parts/notes";
@@ -120,11 +120,11 @@ export function Explore({ params }: { params: URLSearchParams }) {
               />
               {isPart && <p class="hint" role="status">Only what was selected is asked: <span class="code">{asks.text}</span> <button type="button" class="plain" onClick={() => setPart(null)}>Ask all of it</button></p>}
               {failed?.answer?.notes.map((note) => <p class="hint" key={note}>{note}</p>)}
-              {!isPart && failed?.answer?.series.length === 0 && !failed.answer.tables && <NearestOfNothing question={question} database={explored.database} onChoose={(next) => setQuestion(index, next)} />}
+              {!isPart && failed?.answer?.series.length === 0 && !failed.answer.tables && <Later which="NearestOfNothing" question={question} database={explored.database} onChoose={(next) => setQuestion(index, next)} />}
               {failed?.error && (
                 <>
                   <Failed error={failed.error} text={asks.text} {...(failed.error instanceof Refusal && failed.error.mayPass ? { again: asked.again } : {})} />
-                  {!isPart && <Nearest question={question} error={failed.error} database={explored.database} onChoose={(next) => setQuestion(index, next)} />}
+                  {!isPart && <Later which="Nearest" question={question} error={failed.error} database={explored.database} onChoose={(next) => setQuestion(index, next)} />}
                 </>
               )}
             </div>

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { explained, savedOf, stepsOf } from "../src/parts/explain";
+import { explained, savedOf, stepsOf } from "../src/parts/explained";
 
 describe("steps", () => {
   it("of PromQL stand under each other as they are nested", () => {
