@@ -100,11 +100,6 @@ test("samples are deleted once they were counted, and what has gone quiet stands
   await page.getByText("2 series have samples, 1 of them none in the last hour").waitFor();
   const last = page.getByRole("region", { name: "Last samples" }).locator("tbody tr");
   await becomes(() => last.first().textContent(), /^host=quiet/);
-  await page.getByLabel("Labels, all if empty").fill("host=*");
-  await page.getByRole("button", { name: "Count what would go" }).focus();
-  await page.keyboard.press("Enter");
-  await page.getByText("Labels are names and exact values").waitFor();
-  await page.getByLabel("Labels, all if empty").fill("");
   await page.getByLabel("To, now if empty").fill("1h-ago");
   await page.keyboard.press("Enter");
   await page.getByRole("button", { name: "Delete 2 samples of 2 series" }).waitFor();
@@ -112,9 +107,20 @@ test("samples are deleted once they were counted, and what has gone quiet stands
   await page.keyboard.press("Enter");
   await page.getByRole("button", { name: "Delete 2 samples of 2 series" }).waitFor();
   await becomes(() => page.evaluate(() => document.activeElement?.textContent), "Count what would go", "the focus stays where it was");
-  await page.getByLabel("Labels, all if empty").fill("host=quiet");
-  await becomes(() => page.getByRole("button", { name: /^Delete/ }).count(), 0, "what was counted is no longer what is meant");
+  const form = page.locator(".delete form");
+  await form.getByRole("button", { name: "+ label" }).click();
+  await form.getByLabel("Label", { exact: true }).fill("host");
   await page.keyboard.press("Enter");
+  await form.getByLabel("How host is compared").selectOption("!~");
+  await form.getByLabel("Value of host").fill("^aw");
+  await page.keyboard.press("Enter");
+  await page.getByRole("button", { name: "Count what would go" }).click();
+  await page.getByRole("button", { name: "Delete 1 sample of 1 series" }).waitFor();
+  await form.getByLabel("How host is compared").selectOption("=");
+  await form.getByLabel("Value of host").fill("quiet");
+  await page.keyboard.press("Enter");
+  await becomes(() => page.getByRole("button", { name: /^Delete/ }).count(), 0, "what was counted is no longer what is meant");
+  await page.getByRole("button", { name: "Count what would go" }).click();
   await page.getByRole("button", { name: "Delete 1 sample of 1 series" }).click();
   await page.getByText("Deleted: 1 sample of 1 series. The audit log says so.").waitFor();
   await becomes(() => page.evaluate(() => document.activeElement?.getAttribute("role")), "status", "what became of it is read next");
@@ -126,7 +132,7 @@ test("samples are deleted once they were counted, and what has gone quiet stands
   await becomes(() => last.first().locator("td").first().evaluate((cell) => cell.clientWidth > 250), true, "a phone has room for a series");
   await page.setViewportSize({ width: 1280, height: 900 });
   // What comes after the count stays, and what came for times before it is told.
-  await page.getByLabel("Labels, all if empty").fill("");
+  await form.getByRole("button", { name: "Remove host" }).click();
   await page.getByLabel("To, now if empty").fill("");
   await page.getByRole("button", { name: "Count what would go" }).click();
   await page.getByRole("button", { name: "Delete 2 samples of 1 series" }).waitFor();
@@ -137,6 +143,46 @@ test("samples are deleted once they were counted, and what has gone quiet stands
   await becomes(() => gone.count(), 2);
   await go("#/operations?view=audit");
   await becomes(() => page.getByRole("region", { name: "Audit log" }).locator("tbody tr").first().textContent(), /delete .*shed.*3 samples of 1 series$/);
+});
+
+test("what is gone is deleted over all metrics, after a list of them and its name typed", async () => {
+  const at = `${now() - 60}000000000`;
+  await write(`garret,room=a|b temp=1,damp=2 ${at}\ngarret,room=a temp=3 ${at}\nloft,room=a|b,by=x temp=4 ${at}\nloft,room=a|b,by=y temp=5 ${at}`);
+  await go(`#/metrics?${new URLSearchParams({ label: "room", value: "a|b" })}`);
+  await page.getByRole("heading", { name: "Delete samples with room=a|b" }).waitFor();
+  const form = page.locator(".delete form");
+  await page.getByRole("button", { name: "Count what would go" }).click();
+  await page.getByRole("heading", { name: "3 metrics lose samples" }).waitFor();
+  await becomes(() => page.locator(".delete li").first().textContent(), /^loft\.temp2 samples of 2 series, about /);
+  // Narrowed further, by a comparison.
+  await form.getByRole("button", { name: "+ label" }).click();
+  await form.getByLabel("Label", { exact: true }).fill("by");
+  await page.keyboard.press("Enter");
+  await form.getByLabel("How by is compared").selectOption("≠");
+  await form.getByLabel("Value of by").fill("x");
+  await page.keyboard.press("Enter");
+  await page.getByRole("button", { name: "Count what would go" }).click();
+  await page.getByRole("heading", { name: "1 metric loses samples" }).waitFor();
+  await form.getByRole("button", { name: "Remove by" }).click();
+  await page.getByRole("button", { name: "Count what would go" }).click();
+  const button = page.getByRole("button", { name: "Delete 4 samples of 4 series" });
+  await button.click({ force: true });
+  await becomes(() => button.getAttribute("aria-disabled"), "true", "nothing goes before its name is typed");
+  await page.getByLabel("Type room=a|b to confirm").fill("room=a|b");
+  await button.click();
+  await page.getByText("Deleted: 4 samples of 4 series. The audit log says so.").waitFor();
+  await page.getByText("No series has this label with this value").waitFor();
+  // A label alone is no condition that would leave anything.
+  await go("#/metrics?label=room");
+  forgive("400");
+  await page.getByRole("button", { name: "Count what would go" }).click();
+  await page.getByText("labels or filters must say which series are meant").waitFor();
+  await form.getByLabel("Value of room").fill("a");
+  await page.keyboard.press("Enter");
+  await page.getByRole("button", { name: "Count what would go" }).click();
+  await page.getByRole("button", { name: "Delete 1 sample of 1 series" }).waitFor();
+  await go("#/operations?view=audit");
+  await becomes(() => page.getByRole("region", { name: "Audit log" }).locator("tbody tr").first().textContent(), /delete \* \{room="a\|b"\}.*4 samples of 4 series$/);
 });
 
 test("a metric that has too many series is limited where that is seen, and the limit taken away again", async () => {
@@ -670,7 +716,7 @@ test("a label and a pair lead to what has them", async () => {
   await page.getByRole("heading", { name: "host", exact: true }).waitFor();
   await page.getByRole("heading", { name: "Values with most series" }).waitFor();
   await page.locator(".ranks").getByRole("link", { name: "a", exact: true }).click();
-  await page.getByRole("heading", { name: "host=a" }).waitFor();
+  await page.getByRole("heading", { name: "host=a", exact: true }).waitFor();
   const last = page.getByRole("region", { name: "Last samples" });
   await last.getByText("load.one {host=a}").waitFor();
   await last.getByText("walls.paint {host=a, side=north}").waitFor();
@@ -680,7 +726,7 @@ test("a label and a pair lead to what has them", async () => {
   await page.locator(".ranks").getByRole("link", { name: "walls.paint" }).click();
   await page.getByRole("button", { name: "side" }).click();
   await page.locator(".values").getByRole("link", { name: "north" }).click();
-  await page.getByRole("heading", { name: "side=north" }).waitFor();
+  await page.getByRole("heading", { name: "side=north", exact: true }).waitFor();
   await go("#/metrics?label=nosuch&value=x");
   await page.getByText("No series has this label with this value").waitFor();
 });

@@ -192,8 +192,11 @@ export const facts = (params: Record<string, string | number>, signal?: AbortSig
   ask<Facts>("metric", "samples", { ...inside(), ...params }, { signal: signal ?? null });
 
 export interface Doomed {
-  metric: string;
+  /** All metrics where it is not said. */
+  metric?: string;
   labels?: Record<string, string>;
+  /** Labels by patterns, as OpenTSDB's language has them. */
+  filters?: Record<string, string>;
   start_ms?: number;
   end_ms?: number;
 }
@@ -202,6 +205,9 @@ export interface Taken {
   series: number;
   samples: number;
   bytes: number;
+  /** Of a count: how many metrics would lose samples, and those that would lose most. */
+  metrics_total?: number;
+  metrics?: { name: string; series: number; samples: number; bytes: number }[];
 }
 
 /** Takes samples away, or tells what would go. */
@@ -342,6 +348,8 @@ export interface Act {
   database?: string;
   subject?: string;
   selector?: string;
+  /** What was asked for, where it was by patterns. */
+  asked?: string;
   to?: string;
   /** Of a delete: the range, null where that has no end. */
   first_ms?: number | null;

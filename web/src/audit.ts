@@ -16,16 +16,19 @@ function spellings(metric: string): string[] {
 export function concerns({ selector = "" }: Pick<Act, "selector">, metric: string): boolean {
   // Labels stand behind the names.
   const names = selector.split(" {")[0]!.split(" or ");
-  return spellings(metric).some((spelling) => names.includes(spelling));
+  const at = metric.lastIndexOf(".");
+  const [begin, field] = [`${JSON.stringify(metric.slice(0, at))}.`, JSON.stringify(metric.slice(at + 1))];
+  const isListed = (name: string) => at > 0 && name.startsWith(begin) && name.slice(begin.length).split("|").includes(field);
+  return names.includes("*") || names.some(isListed) || spellings(metric).some((spelling) => names.includes(spelling));
 }
 
 const keptText = (seconds: number | null | undefined) => (seconds == null ? "for ever" : spanText(seconds * 1000));
 
 /** What was done, and to what. */
 export function whatOf(act: Act): string {
-  const { subject, selector, to, kept_s, keep_s } = act;
+  const { subject, selector, asked, to, kept_s, keep_s } = act;
   if (act.act === "keep") return `${keptText(keep_s)}, before ${keptText(kept_s)}`;
-  return [selector ?? subject ?? "", to === undefined ? "" : `to ${to}`].filter(Boolean).join(" ");
+  return [asked ?? selector ?? subject ?? "", to === undefined ? "" : `to ${to}`].filter(Boolean).join(" ");
 }
 
 /** Of a delete: the time from which and until when. */

@@ -1,6 +1,7 @@
 // What somebody wants to be taken away, as it is typed.
 
 import type { Doomed } from "./api";
+import type { Filter } from "./question";
 import { instant } from "./time";
 
 /** A name or a value, in quotes or with a backslash before what would end it, and all that stands behind it. */
@@ -40,11 +41,26 @@ export function labelsOf(text: string): Record<string, string> | null {
   return labels && Object.entries(labels).every(isExact) ? labels : null;
 }
 
+/** What a form wants deleted: of a metric, or of all of them. Its labels are exact, whatever letters they have. */
+export interface Meant {
+  metric?: string;
+  labels?: Record<string, string>;
+}
+
+/** What OpenTSDB's filters look like that are called by their names. */
+const CALLED = /^(not_)?(i?literal_or|i?wildcard|regexp)\(.*\)$/s;
+
 /** What is meant, or what is wrong with it. Empty fields mean all until now: what comes later was not counted, and must not go. */
-export function doomed(metric: string, labels: string, from: string, to: string, nowMs: number): Doomed | string {
-  const wanted = labelsOf(labels);
-  if (!wanted) return "Labels are names and exact values, each once, in quotes where they hold a comma: host=web1, rack=\"r, 2\"";
-  const made: Doomed = { metric, ...(Object.keys(wanted).length ? { labels: wanted } : {}) };
+export function doomed(meant: Meant, compared: Filter[], from: string, to: string, nowMs: number): Doomed | string {
+  const labels = new Map(Object.entries(meant.labels ?? {}));
+  const filters = new Map<string, string>();
+  for (const { label, pattern } of compared) {
+    // A value that is no pattern is meant letter by letter.
+    const isPattern = /[*|]/.test(pattern) || CALLED.test(pattern);
+    (isPattern || labels.has(label) ? filters : labels).set(label, pattern);
+  }
+  const members = (name: "labels" | "filters", of: Map<string, string>) => (of.size ? { [name]: Object.fromEntries(of) } : {});
+  const made: Doomed = { ...(meant.metric ? { metric: meant.metric } : {}), ...members("labels", labels), ...members("filters", filters) };
   for (const [name, text, side] of [["start_ms", from, "From"], ["end_ms", to, "To"]] as const) {
     if (!text.trim() && name === "start_ms") continue;
     const at = instant(text, nowMs, "local");

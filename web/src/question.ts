@@ -156,23 +156,28 @@ export function about(metric: string, isCounter = false, filters: Filter[] = [],
   return { language: "influxql", text, isForm: false, isHidden: false };
 }
 
-/** How a label is compared: with values and patterns of them, with what it must not be, or with a regular expression. */
-export type Compared = "=" | "≠" | "~";
+/** How a label is compared: with values and patterns of them, with what it must not be, or with a regular expression that it fits or not. */
+export type Compared = "=" | "≠" | "~" | "!~";
+
+const CALLED: [Compared, string][] = [["≠", "not_literal_or"], ["~", "regexp"], ["!~", "not_regexp"]];
 
 /** How a pattern of OpenTSDB compares, and with what. */
 export function comparedOf(pattern: string): { by: Compared; text: string } {
-  const called = /^(not_literal_or|regexp)\((.*)\)$/s.exec(pattern);
-  return called ? { by: called[1] === "regexp" ? "~" : "≠", text: called[2]! } : { by: "=", text: pattern };
+  const called = CALLED.find(([, name]) => pattern.startsWith(`${name}(`) && pattern.endsWith(")"));
+  return called ? { by: called[0], text: pattern.slice(called[1].length + 1, -1) } : { by: "=", text: pattern };
 }
 
-export const patternOf = (by: Compared, text: string): string => (by === "=" || !text || text === "*" ? text || "*" : `${by === "~" ? "regexp" : "not_literal_or"}(${text})`);
+export function patternOf(by: Compared, text: string): string {
+  const called = CALLED.find(([name]) => name === by);
+  return called && text && text !== "*" ? `${called[1]}(${text})` : text || "*";
+}
 
 /** What InfluxQL says of labels that a form wants; those of which all will do are not said. */
 function influxTests(filters: Filter[]): string {
   const wanted = filters.filter(({ pattern }) => pattern !== "*");
   return wanted.map(({ label, pattern }) => {
     const { by, text } = comparedOf(pattern);
-    if (by === "~") return ` AND ${quoted(label)} =~ /${text.replace(/\//g, "\\/")}/`;
+    if (by === "~" || by === "!~") return ` AND ${quoted(label)} ${by === "~" ? "=~" : "!~"} /${text.replace(/\//g, "\\/")}/`;
     if (by === "≠") return ` AND ${quoted(label)} !~ /^(${text.replace(/[.+?^$()[\]\\/]/g, "\\$&")})$/`;
     if (!/[*|]/.test(pattern)) return ` AND ${quoted(label)} = '${pattern.replace(/\\/g, "\\\\").replace(/'/g, "\\'")}'`;
     const regex = pattern.replace(/[.+?^$()[\]\\/]/g, "\\$&").replace(/\*/g, ".*");
@@ -219,7 +224,7 @@ export function filteredOf(name: string, filters: Filter[]): string {
   const tests = filters.filter(({ pattern }) => pattern !== "*").map(({ label, pattern }) => {
     const name = /^[a-zA-Z_]\w*$/.test(label) ? label : quoted(label);
     const { by, text } = comparedOf(pattern);
-    if (by === "~") return `${name}=~${quoted(`.*(${text}).*`)}`;
+    if (by === "~" || by === "!~") return `${name}${by === "~" ? "=~" : "!~"}${quoted(`.*(${text}).*`)}`;
     if (by === "≠") return `${name}!~${quoted(text.replace(/[.+?^$()[\]\\]/g, "\\$&"))}`;
     const isPlain = !/[*|]/.test(pattern);
     const regex = pattern.replace(/[.+?^$()[\]\\]/g, "\\$&").replace(/\*/g, ".*");

@@ -154,7 +154,7 @@ function tests(filters: Filter[]): string[] {
   return filters.filter(({ pattern }) => pattern !== "*").map(({ label, pattern }) => {
     const name = quotedSql(label);
     const { by, text } = comparedOf(pattern);
-    if (by === "~") return `${name} ~ ${quotedSqlValue(text)}`;
+    if (by === "~" || by === "!~") return `${name} ${by} ${quotedSqlValue(text)}`;
     if (by === "=" && text.includes("*")) return `${name} ~ ${quotedSqlValue(`^(${text.replace(/[.+?^$()[\]\\]/g, "\\$&").replace(/\*/g, ".*")})$`)}`;
     const values = text.split("|").map(quotedSqlValue);
     if (values.length > 1) return `${name} ${by === "≠" ? "NOT IN" : "IN"} (${values.join(", ")})`;

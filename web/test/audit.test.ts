@@ -13,6 +13,8 @@ describe("lines of the audit log", () => {
     expect(about('"topsoil"."ph" {}')).toBe(false);
     expect(about('"air"."x" {note=""soil"."ph""}')).toBe(false);
     expect(concerns({}, "soil.ph")).toBe(false);
+    expect(about('* {bed="south"}')).toBe(true);
+    expect([about('"soil"."moisture"|"ph" {bed="south"}'), about('"soil"."moisture"|"phi" {}')]).toEqual([true, false]);
   });
   it("say who did what to how much", () => {
     expect(whoOf({ ...act, by: "ann" })).toBe("ann, foliot from 127.0.0.1");
@@ -21,6 +23,7 @@ describe("lines of the audit log", () => {
     expect(tookOf({ ...act, series: 2, samples: 86_400 })).toBe("86.4k samples of 2 series");
     expect(tookOf({ ...act, act: "rename" })).toBe("");
     expect(whatOf({ ...act, act: "rename", selector: '"a"."value" {}', to: "b" })).toBe('"a"."value" {} to b');
+    expect(whatOf({ ...act, selector: '"a"."value" {b=/x/}', asked: '{"filters":{"b":"regexp(x)"}}' })).toBe('{"filters":{"b":"regexp(x)"}}');
     expect(whatOf({ ...act, act: "keep", kept_s: null, keep_s: 86_400 })).toBe("1 d, before for ever");
     expect(whatOf({ ...act, act: "create user", subject: "ann" })).toBe("ann");
   });

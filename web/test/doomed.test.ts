@@ -2,12 +2,20 @@ import { describe, expect, it } from "vitest";
 import { doomed, labelsOf, seriesOf } from "../src/doomed";
 
 describe("what is to be deleted", () => {
+  const is = (label: string, pattern: string) => ({ label, pattern, splits: false });
+  const meant = { metric: "m" };
   it("is all of a metric that was there when it was counted, where nothing else is said", () =>
-    expect(doomed("m", "", " ", "", 7_200_000)).toEqual({ metric: "m", end_ms: 7_200_000 }));
-  it("is what labels and times say", () =>
-    expect(doomed("m", "host=a, rack = r=1 ", "2h-ago", "now", 7_200_000)).toEqual({ metric: "m", labels: { host: "a", rack: "r=1" }, start_ms: 0, end_ms: 7_200_000 }));
-  it.each([["host", "", ""], ["host=", "", ""], ["=a", "", ""], ["host=*", "", ""], ["host=a|b", "", ""], ["", "yesterday", ""], ["", "", "soon"], ["", "1h-ago", "2h-ago"]])(
-    "is refused as %s from %s to %s", (labels, from, to) => expect(typeof doomed("m", labels, from, to, 1e12)).toBe("string"));
+    expect(doomed(meant, [], " ", "", 7_200_000)).toEqual({ metric: "m", end_ms: 7_200_000 }));
+  it("is what labels and times say: exactly where no pattern is among them", () =>
+    expect(doomed(meant, [is("host", "a"), is("rack", "r=1, {2 (x)"), is("dc", "a|b"), is("of", "not_literal_or(x)")], "2h-ago", "now", 7_200_000))
+      .toEqual({ metric: "m", labels: { host: "a", rack: "r=1, {2 (x)" }, filters: { dc: "a|b", of: "not_literal_or(x)" }, start_ms: 0, end_ms: 7_200_000 }));
+  it("is of all metrics that have a label, whatever its letters", () => {
+    expect(doomed({ labels: { room: "a|b*" } }, [is("by", "*")], "", "", 1)).toEqual({ labels: { room: "a|b*" }, filters: { by: "*" }, end_ms: 1 });
+    expect(doomed({ labels: { room: "a" } }, [is("room", "b")], "", "", 1)).toEqual({ labels: { room: "a" }, filters: { room: "b" }, end_ms: 1 });
+    expect(JSON.stringify(doomed({}, [is("__proto__", "b")], "", "", 1))).toBe('{"labels":{"__proto__":"b"},"end_ms":1}');
+  });
+  it.each([["yesterday", ""], ["", "soon"], ["1h-ago", "2h-ago"]])(
+    "is refused from %s to %s", (from, to) => expect(typeof doomed(meant, [], from, to, 1e12)).toBe("string"));
   it("takes no label for granted", () => expect(labelsOf("a=1,,b=2")).toEqual({ a: "1", b: "2" }));
   it("knows marks in names and values, in quotes or behind a backslash", () => {
     expect(labelsOf('host="a,b", rack=r\\,2')).toEqual({ host: "a,b", rack: "r,2" });

@@ -132,6 +132,7 @@ describe("labels of a form", () => {
   it("are compared with values, with what they are not, and with regular expressions", () => {
     expect([comparedOf("a|b"), comparedOf("not_literal_or(a|b)"), comparedOf("regexp(web(1|2))")]).toEqual([{ by: "=", text: "a|b" }, { by: "≠", text: "a|b" }, { by: "~", text: "web(1|2)" }]);
     expect([patternOf("≠", "a"), patternOf("~", "a.*"), patternOf("=", "a"), patternOf("~", "")]).toEqual(["not_literal_or(a)", "regexp(a.*)", "a", "*"]);
+    expect([comparedOf("not_regexp(a(b))"), patternOf("!~", "a(b)")]).toEqual([{ by: "!~", text: "a(b)" }, "not_regexp(a(b))"]);
     const filters = [{ label: "h", pattern: "not_literal_or(a|b.c)", splits: true }, { label: "d", pattern: "regexp(^x)", splits: false }];
     expect(filteredOf("m", filters)).toBe('m{h!~"a|b\\\\.c", d=~".*(^x).*"}');
     expect(selectText("m", "v", { filters })).toContain(" AND \"h\" !~ /^(a|b\\.c)$/ AND \"d\" =~ /^x/");

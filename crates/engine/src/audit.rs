@@ -31,6 +31,8 @@ pub struct Caller {
     pub from: String,
     /// The user or token, or nothing where nobody is asked for one.
     pub by: String,
+    /// What is asked for as it was written, or nothing where the selector says the same.
+    pub asked: String,
 }
 
 /// The file, opened when the first line is written.
@@ -92,6 +94,10 @@ impl Store {
         let mut line = begin(self.files.disk(), caller);
         put_namespace((&database, &policy), &mut line);
         put_act(act, &mut line);
+        if !caller.asked.is_empty() {
+            line.push_str(",\"asked\":");
+            put_text(&caller.asked, &mut line);
+        }
         if let Some(deleted) = deleted {
             let Deleted { series, samples, bytes } = deleted;
             let _ = write!(line, ",\"series\":{series},\"samples\":{samples},\"bytes\":{bytes}");
@@ -310,7 +316,7 @@ fn describe(selector: &Selector) -> String {
         format!("{}.{}", describe_test(measurement), describe_test(field))
     };
     let names: Vec<String> = selector.names.iter().map(name).collect();
-    text.push_str(&names.join(" or "));
+    text.push_str(&if names.is_empty() { "*".to_owned() } else { names.join(" or ") });
     let matcher = |Matcher { name, test, negated, accepts_absent }: &Matcher| {
         let sign = if *negated { "!=" } else { "=" };
         let absent = if *accepts_absent { " or none" } else { "" };
@@ -395,6 +401,8 @@ mod tests {
         let text = describe(&selector);
         assert!(text.starts_with("\"cpu\".* {dc=/^a./,host!=\"h0\"|\"h1\"|"), "{text}");
         assert!(text.ends_with("|14 more or none,series 3|9}"), "{text}");
+        let of_all = describe(&Selector { names: Vec::new(), ..selector });
+        assert!(of_all.starts_with("* {dc=/^a./,"), "{of_all}");
     }
 
     #[test]

@@ -69,8 +69,23 @@ impl Snapshot {
         range: TimeRange,
         goes_on: &dyn Fn() -> bool,
     ) -> Result<Deleted, Error> {
-        let wanted = wanted(self, &[(selector.clone(), range)], goes_on)?;
-        count(self, &wanted, goes_on).map(|(deleted, _)| deleted)
+        let sids = self.select_while(selector, range, goes_on)?;
+        self.weigh_each(&sids, range, goes_on, &mut |_, _| ())
+    }
+
+    /// The same of these series, and tells `each` what lies in one that holds anything.
+    ///
+    /// # Errors
+    /// As for [`Snapshot::weigh`].
+    pub fn weigh_each(
+        &self,
+        sids: &[u32],
+        range: TimeRange,
+        goes_on: &dyn Fn() -> bool,
+        each: &mut dyn FnMut(u32, Deleted),
+    ) -> Result<Deleted, Error> {
+        let wanted: Vec<_> = sids.iter().map(|&sid| (sid, range)).collect();
+        count_each(self, &wanted, goes_on, each).map(|(deleted, _)| deleted)
     }
 }
 
@@ -406,6 +421,16 @@ fn count(
     wanted: &[(u32, TimeRange)],
     goes_on: &dyn Fn() -> bool,
 ) -> Result<(Deleted, Vec<u32>), Error> {
+    count_each(snapshot, wanted, goes_on, &mut |_, _| ())
+}
+
+/// The same, and tells `each` what it finds: of a series once for each range.
+fn count_each(
+    snapshot: &Snapshot,
+    wanted: &[(u32, TimeRange)],
+    goes_on: &dyn Fn() -> bool,
+    each: &mut dyn FnMut(u32, Deleted),
+) -> Result<(Deleted, Vec<u32>), Error> {
     let mut deleted = Deleted::default();
     let mut holding = Vec::new();
     let mut last = None;
@@ -422,13 +447,14 @@ fn count(
             scan => scan.insert((range, snapshot.scan(sid, range)?)).1.tally()?,
         };
         if samples > 0 {
-            if last != Some(sid) {
+            let is_new = last != Some(sid);
+            if is_new {
                 holding.push(sid);
-                deleted.series += 1;
             }
             last = Some(sid);
-            deleted.samples += samples;
-            deleted.bytes += bytes;
+            let found = Deleted { series: u64::from(is_new), samples, bytes };
+            each(sid, found);
+            deleted += found;
         }
     }
     Ok((deleted, holding))

@@ -31,7 +31,8 @@ fn fill(engine: &Engine, measurement: &str) {
 }
 
 fn caller() -> Caller {
-    Caller { door: "telnet", from: "192.0.2.7:4242".to_owned(), by: "ann".to_owned() }
+    let (from, by) = ("192.0.2.7:4242".to_owned(), "ann".to_owned());
+    Caller { door: "telnet", from, by, asked: String::new() }
 }
 
 fn text(disk: &SimDisk, path: &str) -> String {

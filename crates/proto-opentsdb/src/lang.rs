@@ -18,7 +18,7 @@ pub(crate) mod time;
 mod tsuid;
 mod words;
 
-pub use get::matchers;
+pub use get::{conditions, matchers};
 pub use plan::metric_names;
 pub use texts::{text_of, texts};
 pub use tsuid::Tsuid;

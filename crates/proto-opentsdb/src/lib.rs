@@ -56,8 +56,8 @@ pub use formula::{Formula, FormulaAnswer};
 pub use http::{Endpoint, HttpError, HttpRequest, Params, method, percent_decode, route};
 pub use key::KEY_SYNTAX;
 pub use lang::{
-    Output, Request, RequiredName, Tables, Tsuid, TsuidWhere, check_words, deletes_refused,
-    matchers, metric_names, text_of, texts,
+    Output, Request, RequiredName, Tables, Tsuid, TsuidWhere, check_words, conditions,
+    deletes_refused, matchers, metric_names, text_of, texts,
 };
 pub use once::parse_once;
 pub use picture::{Collected, Form, Graph};

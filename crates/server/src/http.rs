@@ -2,6 +2,7 @@
 
 mod body;
 mod cors;
+mod fitting;
 mod foliot;
 mod guard;
 mod influx;
@@ -185,7 +186,8 @@ impl Asker {
     /// Who wants samples taken away.
     fn caller(&self) -> Caller {
         let from = self.peer.map(|peer| peer.to_string()).unwrap_or_default();
-        Caller { door: self.door, from, by: self.who.name().to_owned() }
+        let by = self.who.name().to_owned();
+        Caller { door: self.door, from, by, asked: String::new() }
     }
 }
 

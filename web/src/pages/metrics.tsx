@@ -125,7 +125,7 @@ function Metric({ metric, scope }: { metric: string; scope: Scope }) {
       <Siblings metric={metric} />
       <Reporters key={turn} of={{ metric }} />
       {found && <LimitCard key={turn} metric={metric} series={found.series} />}
-      <Delete metric={metric} turn={turn} onDone={() => { setTurn(turn + 1); counted.again(); drawn.again(); }} />
+      <Delete meant={{ metric }} name={metric} turn={turn} onDone={() => { setTurn(turn + 1); counted.again(); drawn.again(); }} />
     </div>
   );
 }

@@ -6,6 +6,8 @@ import { Suggest, named } from "./suggest";
 
 interface Props {
   filters: Filter[];
+  /** Whether lines are drawn, which a label may tell apart. */
+  areLines?: boolean;
   /** What labels and values are looked for in. */
   of: Record<string, string>;
   onChange: (filters: Filter[]) => void;
@@ -22,6 +24,7 @@ const CALLED = /^(not_)?(i?literal_or|i?wildcard|regexp)\(/;
 
 interface FieldProps {
   filter: Filter;
+  areLines: boolean;
   /** Whether it was just added, and its value is typed next. */
   isNew: boolean;
   /** What its values are looked for in. */
@@ -30,7 +33,7 @@ interface FieldProps {
   onChange: (part: Partial<Filter> | null) => void;
 }
 
-function Field({ filter: { label, pattern, splits }, isNew, of, onChange }: FieldProps) {
+function Field({ filter: { label, pattern, splits }, areLines, isNew, of, onChange }: FieldProps) {
   const said = comparedOf(pattern);
   // How it is compared may be chosen before there is a value.
   const [chosen, setChosen] = useState<Compared>(said.by);
@@ -43,25 +46,27 @@ function Field({ filter: { label, pattern, splits }, isNew, of, onChange }: Fiel
     <span class="filter">
       <b>{label}</b>
       <select
-        aria-label={`How ${label} is compared`} title="=: a value, several as a|b, or a pattern as web*. ≠: none of these values. ~: a regular expression." value={by}
+        aria-label={`How ${label} is compared`} title="=: a value, several as a|b, or a pattern as web*. ≠: none of these values. ~: a regular expression. !~: none that fits it." value={by}
         onChange={(event) => compare(event.currentTarget.value as Compared)}
       >
-        <option>=</option><option>≠</option><option>~</option>
+        <option>=</option><option>≠</option><option>~</option><option>!~</option>
       </select>
       <Suggest
         label={`Value of ${label}`} value={text} placeholder="*" isFirst={isNew}
         suggest={named("values", { ...of, label })} onChange={(value) => onChange({ pattern: CALLED.test(value) ? value : patternOf(by, value) })}
       />
       {by === "=" && text.includes("*") && text.includes("|") && <span class="note">* is a letter beside |</span>}
-      <label title="A line for each value">
-        <input type="checkbox" checked={splits} onChange={(event) => onChange({ splits: event.currentTarget.checked })} />split
-      </label>
+      {areLines && (
+        <label title="A line for each value">
+          <input type="checkbox" checked={splits} onChange={(event) => onChange({ splits: event.currentTarget.checked })} />split
+        </label>
+      )}
       <button type="button" class="plain" aria-label={`Remove ${label}`} onClick={() => onChange(null)}>×</button>
     </span>
   );
 }
 
-export function Filters({ filters, of, onChange }: Props) {
+export function Filters({ filters, areLines = true, of, onChange }: Props) {
   const [adding, setAdding] = useState(false);
   const [added, setAdded] = useState("");
   const set = (at: number, part: Partial<Filter> | null) =>
@@ -69,7 +74,7 @@ export function Filters({ filters, of, onChange }: Props) {
   return (
     <>
       {filters.map((filter, at) => (
-        <Field key={filter.label} filter={filter} isNew={filter.label === added} of={{ ...of, ...within(filters, filter) }} onChange={(part) => set(at, part)} />
+        <Field key={filter.label} filter={filter} areLines={areLines} isNew={filter.label === added} of={{ ...of, ...within(filters, filter) }} onChange={(part) => set(at, part)} />
       ))}
       {adding
         ? <Suggest

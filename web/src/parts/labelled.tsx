@@ -6,6 +6,7 @@ import { useAsked, useHidesOwn } from "../hooks";
 import { metricAddress } from "../scope";
 import { labelAddress } from "../state";
 import { format } from "../units";
+import { Delete } from "./delete";
 import { isOwn } from "./own";
 import { Reporters } from "./reporters";
 import { Empty, Failed, Loading } from "./small";
@@ -46,6 +47,7 @@ export function Labelled({ label, value }: { label: string; value: string }) {
   const found = asked.answer;
   const [hidesOwn] = useHidesOwn();
   const metrics = found?.metrics.filter(({ name }) => !hidesOwn || !isOwn(name)) ?? [];
+  const [turn, setTurn] = useState(0);
   const own = found?.labels.find(({ name }) => name === label);
   const others = found?.labels.filter(({ name }) => name !== label) ?? [];
   const pairs = found?.pairs.filter(({ name }) => name === label) ?? [];
@@ -68,8 +70,15 @@ export function Labelled({ label, value }: { label: string; value: string }) {
           {!value && <Ranks title="Values with most series" note="each leads to the metrics that have it" ranked={pairs.map((pair) => ({ name: pair.value, href: labelAddress(label, pair.value), count: pair.series }))} />}
           <Ranks title="Metrics that have it" note={hidesOwn && metrics.length < found.metrics.length ? "by their series with it, without this server's own" : "by their series with it"} ranked={metrics.map(({ name, series }) => ({ name, href: metricAddress(name), count: series }))} />
           {others.length > 0 && <Ranks title="Other labels of these series" note="by their values" ranked={others.map(({ name, values }) => ({ name, href: labelAddress(name), count: values }))} />}
-          <Reporters of={of} />
+          <Reporters key={turn} of={of} />
         </>
+      )}
+      {/* It stays when everything is gone: it says so. */}
+      {found && (found.series > 0 || turn > 0) && (
+        <Delete
+          meant={value ? { labels: { [label]: value } } : {}} begun={value ? [] : [{ label, pattern: "*", splits: false }]} name={value ? `${label}=${value}` : label}
+          turn={turn} onDone={() => { setTurn(turn + 1); asked.again(); }}
+        />
       )}
     </div>
   );

@@ -6,7 +6,7 @@ use foliot_model::{Matcher, Test};
 use serde_json::Value;
 
 /// The filter types, with a description and examples: the body of `/api/config/filters`.
-pub(crate) const FILTERS: [(&str, &str, &str); 7] = [
+pub(crate) const FILTERS: [(&str, &str, &str); 8] = [
     (
         "iliteral_or",
         "Takes values that equal one of a list separated by |, in whatever case.",
@@ -36,6 +36,12 @@ pub(crate) const FILTERS: [(&str, &str, &str); 7] = [
         "Leaves out values that equal one of a list separated by |.",
         "host=not_literal_or(web01|web02) \
          {\"type\":\"not_literal_or\",\"tagk\":\"host\",\"filter\":\"web01\",\"groupBy\":false}",
+    ),
+    (
+        "not_regexp",
+        "Leaves out values in which the regular expression is found.",
+        "host=not_regexp(^web[0-9]+$) \
+         {\"type\":\"not_regexp\",\"tagk\":\"host\",\"filter\":\"^web.*\",\"groupBy\":false}",
     ),
     (
         "regexp",
@@ -100,7 +106,7 @@ impl Filter {
             "iliteral_or" | "not_iliteral_or" => {
                 Ok(Test::AnyOfLower(values().map(str::to_lowercase).collect()))
             }
-            "regexp" => Test::regex(expression),
+            "regexp" | "not_regexp" => Test::regex(expression),
             _ if expression.chars().all(|c| c == '*') => Ok(Test::Any),
             _ => Test::wildcard(expression, *kind == "iwildcard"),
         };
@@ -114,21 +120,25 @@ impl Filter {
     pub(crate) fn parse(text: &str, groups: bool) -> Result<Self, HttpError> {
         let (tag, value) =
             split_tag(text.as_bytes()).map_err(|error| HttpError::bad_request(error.reason))?;
-        let (tag, value) = (text_of(tag), text_of(value));
+        Self::of(&text_of(tag), &text_of(value), groups)
+    }
+
+    /// The same of a tag and what stands behind its `=`.
+    pub(crate) fn of(tag: &str, value: &str, groups: bool) -> Result<Self, HttpError> {
         match value.split_once('(') {
             Some((kind, rest)) => match rest.strip_suffix(')') {
-                Some(expression) => Self::new(kind, &tag, expression, groups),
+                Some(expression) => Self::new(kind, tag, expression, groups),
                 None => {
                     let message = format!("Filter must end with a ')': {value}");
                     Err(HttpError::bad_request(message))
                 }
             },
-            None if &*value == "*" => Self::new("wildcard", &tag, "*", groups),
+            None if value == "*" => Self::new("wildcard", tag, "*", groups),
             // OpenTSDB calls it so, though case does not matter to it.
             None if value.contains('*') => {
-                Ok(Self { kind: "wildcard", ..Self::new("iwildcard", &tag, &value, groups)? })
+                Ok(Self { kind: "wildcard", ..Self::new("iwildcard", tag, value, groups)? })
             }
-            None => Self::new("literal_or", &tag, &value, groups),
+            None => Self::new("literal_or", tag, value, groups),
         }
     }
 
@@ -225,6 +235,7 @@ mod tests {
         assert!(takes("iliteral_or(A|b)", "a") && takes("*", "anything"));
         assert!(!takes("not_literal_or(a|b)", "b") && takes("not_literal_or(a|b)", "c"));
         assert!(!takes("not_iliteral_or(A)", "a"));
+        assert!(!takes("not_regexp(eb0)", "web01") && takes("not_regexp(eb0)", "db"));
         let filter = Filter::parse("h=not_literal_or(a)", false).unwrap();
         assert!(!filter.matcher().matches(None), "filtered keys must be there");
         assert!(filter.required_values().is_empty());

@@ -80,6 +80,21 @@ pub fn matchers(braces: &str) -> Result<Vec<Matcher>, HttpError> {
     Ok(Filter::matchers(&filters))
 }
 
+/// The conditions that patterns say, each as it stands behind the `=` of a tag: `a|b`, `web*`,
+/// `not_literal_or(a)`. Names and patterns may have all letters here.
+///
+/// # Errors
+/// What is wrong with them.
+pub fn conditions<'p>(
+    patterns: impl Iterator<Item = (&'p str, &'p str)>,
+) -> Result<Vec<Matcher>, HttpError> {
+    let mut filters = Vec::new();
+    for (tag, pattern) in patterns {
+        Filter::of(tag, pattern, false)?.push_to(&mut filters)?;
+    }
+    Ok(Filter::matchers(&filters))
+}
+
 /// How many questions a query may have; each is planned and run by itself.
 const QUESTIONS_MAX: usize = 1000;
 

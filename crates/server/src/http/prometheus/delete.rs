@@ -5,12 +5,13 @@ use super::super::{
     unknown_param,
 };
 use super::question::{Question, bad, refuse};
+use crate::http::fitting::fitting;
 use crate::query::{self, Failure, Job, Title, Work};
 use crate::shared::Shared;
 use foliot_access::Access;
-use foliot_engine::{Caller, Deleted, Error, Listed, Snapshot};
+use foliot_engine::{Caller, Deleted, Error, Snapshot};
 use foliot_exec::Ran;
-use foliot_model::{Kind, Name, Selector, Test, TimeRange};
+use foliot_model::{Kind, Selector, TimeRange};
 use foliot_plan::grid::{Stored, name};
 use foliot_schema::Kinds;
 use hyper::StatusCode;
@@ -105,22 +106,12 @@ fn doomed(
     is_text: &dyn Fn(&str, &str) -> bool,
     goes_on: &dyn Fn() -> bool,
 ) -> Result<Option<Selector>, Error> {
-    let list = |what, names| {
-        let selector = Selector { names, ..stored.selector.clone() };
-        snapshot.list_while(&what, &selector, "", (0, usize::MAX), &|_| goes_on())
+    let wants = |measurement: &str, field: &str| {
+        let name = name(&measurement.into(), field);
+        stored.measurements.iter().all(|matcher| matcher.matches(Some(&name)))
+            && !is_text(measurement, field)
     };
-    let mut names = Vec::new();
-    for measurement in list(Listed::Measurements, stored.selector.names.clone())? {
-        let measurement: Arc<str> = measurement.into();
-        let of = |field| Name { measurement: Test::equal(&*measurement), field };
-        let mut fields = list(Listed::Fields, vec![of(Test::Any)])?;
-        fields.retain(|field| {
-            let name = name(&measurement, field);
-            let mut matchers = stored.measurements.iter();
-            matchers.all(|matcher| matcher.matches(Some(&name))) && !is_text(&measurement, field)
-        });
-        names.extend((!fields.is_empty()).then(|| of(Test::AnyOf(fields))));
-    }
+    let names = fitting(snapshot, &stored.selector, &wants, goes_on)?;
     // A selector without names would want them all.
     Ok((!names.is_empty()).then(|| Selector { names, ..stored.selector.clone() }))
 }
