@@ -126,3 +126,49 @@ test("a form becomes SQL with its step, and SQL is copied, saved and put on a da
   await page.getByLabel("Question 1 of panel 1, in SQL").waitFor();
   await fetch(`${address}/api/foliot/v1/saved?name=Plots`, { method: "DELETE" });
 });
+
+/** Two hours ago: some samples of a bed, each with a note of its own. */
+async function plantLongAgo() {
+  const at = (back) => `${now() - 7200 - back}000000000`;
+  await write([10, 20, 30, 40, 50, 60].map((back) => `soil,bed=${back % 20 ? "a" : "b"},note=n${back} ph=20.486666666666668,n=${back}i ${at(back)}`).join("\n"));
+}
+
+test("rows are a table, though they have times, unless a graph is chosen, which tells where they lie", async () => {
+  await plantLongAgo();
+  await explore("SELECT * FROM soil LIMIT 20");
+  await page.locator(".stated .caption").getByText(/^6 rows, (less than )?\d+ ms$/).waitFor();
+  await becomes(() => page.locator(".result canvas").count(), 0);
+  await becomes(() => page.getByRole("button", { name: "Table", exact: true }).getAttribute("aria-pressed"), "true");
+  // A number has no more digits than one reads, and all where they are wanted.
+  const number = page.getByRole("cell", { name: "20.48666667", exact: true }).first();
+  assert.equal(await number.getAttribute("title"), "20.486666666666668");
+  await page.getByRole("button", { name: "Graph", exact: true }).click();
+  await page.getByText(/^All of it lies before this range: from/).waitFor();
+  await becomes(legend, ["n {bed=b}", "ph {bed=b}", "n {bed=a}", "ph {bed=a}"], "a note is no line");
+  await page.getByRole("button", { name: "Show its range" }).click();
+  await drawn();
+  await becomes(() => page.getByText("All of it lies").count(), 0);
+  await page.reload();
+  await page.locator(".result canvas").first().waitFor();
+});
+
+test("each statement has its answer with its text, rows and time, or its error in its place", async () => {
+  await plant();
+  await explore(`SELECT count(*) AS n FROM plot;\nSELECT nope FROM plot;\n${PER_BED};\nSELECT bed FROM plot GROUP BY bed`);
+  const stated = page.locator(".stated");
+  await becomes(() => stated.count(), 4);
+  const captions = () => page.locator(".stated .caption").allTextContents();
+  await becomes(async () => (await captions()).map((text) => text.trim().replace(/(less than )?\d+ ms$/, "ms").replace(/^(.{12}).*?(…|plot) /, "$1 ")), ["SELECT count 1 row, ms", "SELECT nope FROM plot", "SELECT date_ 2 lines in the graph, ms", "SELECT bed F 2 rows, ms"]);
+  await stated.nth(1).getByRole("alert").getByText("nope").first().waitFor();
+  await becomes(() => page.locator(".rows .failed").count(), 0);
+  await becomes(legend, ["ph {bed=north}", "ph {bed=south}"]);
+  forgive("status of 4");
+});
+
+test("what is no statement leaves no empty card", async () => {
+  await plant();
+  await explore("SELEC 1");
+  await page.locator(".rows .failed").waitFor();
+  await becomes(() => page.locator(".result").count(), 0);
+  forgive("status of 4");
+});

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { columnsOf, csv, json, jsonLines, tablesCsv } from "../src/download";
-import { type Series, figures, greatest, isExact, isCounter, newest, numbers, plain, sharedLabels, stacked, title, withHoles } from "../src/series";
+import { type Series, beyond, figures, greatest, isExact, isCounter, newest, numbers, plain, sharedLabels, stacked, title, withHoles } from "../src/series";
 
 const series = (part: Partial<Series>): Series =>
   ({ name: "m", field: "", labels: {}, varying: [], kind: "float", times: [], values: [], ...part });
@@ -11,6 +11,15 @@ describe("an answer as a file", () => {
     expect((await csv(all)).join("")).toBe("time_ms,name,field,__proto__,constructor,host,value\n1,m,,p,Ferrari,,1\n2,m,,,,b,2\n");
     expect(columnsOf(all).map(({ name, values }) => [name, ...values])).toContainEqual(["constructor", "Ferrari", null]);
     expect((await jsonLines(all)).join("")).toBe('{"time_ms":1,"name":"m","field":"","__proto__":"p","constructor":"Ferrari","value":1}\n{"time_ms":2,"name":"m","field":"","host":"b","value":2}\n');
+  });
+});
+
+describe("samples outside of a range", () => {
+  it("are told from first to last, unless one is inside", () => {
+    const range = { start: 100, end: 200 };
+    expect(beyond([series({ times: [10, 20] }), series({ times: [5] })], range)).toEqual({ start: 5, end: 20 });
+    expect(beyond([series({ times: [10, 250] })], range)).toEqual({ start: 10, end: 250 });
+    expect([beyond([series({ times: [10, 200] })], range), beyond([series({})], range), beyond([], range)]).toEqual([null, null, null]);
   });
 });
 
