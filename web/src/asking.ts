@@ -5,7 +5,7 @@ import { type Body, type Question, TO_FILL_IN, bodyOf, formOf, isQuantile, isRat
 import { type Series, greatest, numbers, plain, sharedLabels, title } from "./series";
 import type { Explored } from "./state";
 import { answerOf } from "./statements";
-import { type Span, durationMs, durationText, span, step } from "./time";
+import { type Span, durationMs, durationText, rangeFault, span, step } from "./time";
 import { type Unit, unitOf } from "./units";
 import { LINES_MAX, type Line } from "./parts/chart";
 import { mapped, pause, pooled } from "./slices";
@@ -130,7 +130,7 @@ export function stepMsOf(chosen: string, { start, end }: Span, steps: number): n
 /** What Explore asks about now: the range, and the step that it is cut into. What makes no sense is an error that says so. */
 export function wantedOf({ range, zone, step: chosen }: Explored, steps = STEPS_MAX): { span: Span; stepMs: number } {
   const wanted = span(range, Date.now(), zone);
-  if (!wanted) throw new Error("The range makes no sense: the beginning must be a time before the end, as 1h-ago or 2026/03/01-08:00, and neither before 1678 nor after 2262.");
+  if (!wanted) throw new Error(`The range makes no sense: ${rangeFault(range, Date.now(), zone)}`);
   return { span: wanted, stepMs: stepMsOf(chosen, wanted, steps) };
 }
 

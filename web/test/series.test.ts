@@ -1,5 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { columnsOf, csv, json, jsonLines, tablesCsv } from "../src/download";
+import type { Outcome } from "../src/asking";
+import { columnsOf, csv, filed, json, jsonLines, tablesCsv } from "../src/download";
+import { about } from "../src/question";
 import { type Series, beyond, figures, greatest, isExact, isCounter, newest, numbers, plain, sharedLabels, stacked, title, withHoles } from "../src/series";
 
 const series = (part: Partial<Series>): Series =>
@@ -122,7 +124,16 @@ describe("some of many", () => {
 
 describe("tables as files", () => {
   it("stand one after another, with their headers, and hold no formulas", () => {
-    expect(tablesCsv([{ columns: ["key", "n"], rows: [["a,b", 1], ["=1+1", null]] }, { columns: ["name"], rows: [] }])).toBe('key,n\n"a,b",1\n\'=1+1,\n\nname\n');
+    const table = (name: string, columns: string[], rows: (string | number | null)[][]) => ({ name, labels: {}, columns, rows });
+    expect(tablesCsv([table("", ["key", "n"], [["a,b", 1], ["=1+1", null]])])).toBe('key,n\n"a,b",1\n\'=1+1,\n');
+    // One header, whatever stands in it.
+    expect(tablesCsv([table("one", ["key"], [["a"]]), table("two", ["key", "n"], [["b", 2]])])).toBe("name,key,n\none,a,\ntwo,b,2\n");
+  });
+  it("is one for each statement, and one for all series", () => {
+    const of = (text: string, rows: number) => ({ text, answer: rows ? { series: [], tables: [{ name: "", labels: {}, columns: ["n"], rows: [[1]] }], notes: [], figures: {} } : null, error: null, tookMs: 1 });
+    const statements = [of("a", 1), of(" b", 0), of(" c", 1)];
+    const outcomes = [{ question: about("m"), answer: { series: [series({})] }, error: null }, { question: about("s"), answer: { series: [], statements, tables: [] }, error: null }, { question: about("x"), answer: null, error: new Error("no") }];
+    expect(filed(outcomes as unknown as Outcome[]).map(({ title, statement, series: lines, tables }) => [title, statement, lines.length, tables.length])).toEqual([["All series", null, 1, 0], ["a", "a", 0, 1], ["c", " c", 0, 1]]);
   });
 });
 

@@ -1,6 +1,7 @@
 // Explore: several questions, each in its language, over one range.
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { hintOn } from "../advice";
 import { type Note, Refusal, annotations } from "../api";
 import { type Outcome, type Outcomes, type Part, asBody, asPart, askAll, drawn, isAsked, letterOf, wantedOf } from "../asking";
 import { useAsked } from "../hooks";
@@ -74,8 +75,6 @@ export function Explore({ params }: { params: URLSearchParams }) {
   const [rows, setRows] = useState(ROWS_FIRST);
   const more = explored.questions.length - rows;
   const found = asked.answer;
-  const series = useMemo(() => (found?.outcomes ?? []).flatMap(({ answer }) => answer?.series ?? []), [found]);
-  const tables = useMemo(() => (found?.outcomes ?? []).flatMap(({ answer }) => answer?.tables ?? []), [found]);
   const isAnyAsked = questions.some(isAsked);
   const refused = (found?.outcomes ?? []).flatMap(({ error }, index) => (error instanceof Refusal && error.status === 400 ? [letterOf(index)] : []));
   const address = write(explored);
@@ -120,6 +119,7 @@ export function Explore({ params }: { params: URLSearchParams }) {
                 onRun={() => (isPart ? setPart(null) : asked.again())} onRunPart={(of, text) => setPart({ index, of, text })}
               />
               {isPart && <p class="hint" role="status">Only what was selected is asked: <span class="code">{asks.text}</span> <button type="button" class="plain" onClick={() => setPart(null)}>Ask all of it</button></p>}
+              {hintOn(asks) && <p class="hint" role="status">{hintOn(asks)}</p>}
               {failed?.answer?.notes.map((note) => <p class="hint" key={note}>{note}</p>)}
               {!isPart && failed?.answer?.series.length === 0 && !failed.answer.tables && <Later which="NearestOfNothing" question={question} database={explored.database} onChoose={(next) => setQuestion(index, next)} />}
               {failed?.error && (
@@ -150,10 +150,10 @@ export function Explore({ params }: { params: URLSearchParams }) {
               </>
             )}
           </Menu>
-          <Download series={series} tables={tables} />
+          <Download found={found} database={explored.database} />
         </p>
       </div>
-      {asked.error && <Failed error={asked.error} again={asked.again} />}
+      {asked.error && <Failed error={asked.error} {...(asked.error instanceof Refusal ? { again: asked.again } : {})} />}
       {!isAnyAsked && (
         <Empty title="Nothing is asked yet"><p>Type a part of a metric's name above, or choose one of <a href="#/metrics">all metrics</a>.</p></Empty>
       )}

@@ -2,17 +2,8 @@
 
 import type { Stated } from "../api";
 import type { Zone } from "../time";
-import { Failed } from "./small";
+import { Failed, shortened } from "./small";
 import { Tables } from "./tables";
-
-/** Letters of a statement that name its answer. */
-const NAMED_MAX = 90;
-
-/** A statement on one line, and no longer than a caption is. */
-export function shortened(text: string): string {
-  const line = text.replace(/\s+/g, " ").trim();
-  return line.length > NAMED_MAX ? `${line.slice(0, NAMED_MAX - 1)}…` : line;
-}
 
 /** What there is of an answer: "20 rows, 12 ms". */
 function told({ answer, tookMs }: Stated): string {
