@@ -98,7 +98,7 @@ test("a row keeps its step when its language changes", async () => {
   await go(`#/explore?${new URLSearchParams([["start", "15m-ago"], ["m", "sum:10s-max:load.one{host=a}"]])}`);
   const shown = (wanted) => page.locator(".row .cm-content").filter({ hasText: wanted }).waitFor();
   await page.getByLabel("Language").selectOption("influxql");
-  await shown("SELECT max(\"one\") FROM \"load\" WHERE time >= $start AND time < $end AND \"host\" = 'a' GROUP BY time(10s), *");
+  await shown("SELECT sum(\"v\") FROM (SELECT max(\"one\") AS \"v\" FROM \"load\" WHERE time >= $start AND time < $end AND \"host\" = 'a' GROUP BY time(10s), *)");
   await page.locator(".editor .cm-content").click();
   await page.keyboard.press("Control+A");
   await page.keyboard.insertText("SELECT min(one) FROM load WHERE time >= $start GROUP BY time(30s)");
@@ -855,4 +855,41 @@ test("digits and slashes that are typed in an editor are no keys of the page", a
   await page.keyboard.press("Enter");
   await page.waitForFunction(() => new URLSearchParams(location.hash.split("?")[1]).get("i") === "SELECT one FROM load WHERE host =~ /b/ LIMIT 30");
   forgive("400");
+});
+
+test("a form that becomes InfluxQL keeps its one line; what is to be filled in is said, and what means nothing", async () => {
+  await load();
+  await go(`#/explore?${new URLSearchParams([["start", "15m-ago"], ["m", "avg:10s-avg:load.one"]])}`);
+  await page.locator(".legend .line").first().waitFor();
+  await page.getByLabel("Language").selectOption("influxql");
+  await page.locator(".row .cm-content").filter({ hasText: "GROUP BY time(10s)" }).waitFor();
+  await becomes(legend, ["load mean"]);
+  await go("#/explore");
+  await page.getByLabel("Language").selectOption("influxql");
+  await page.getByRole("status").getByText(/^A measurement is missing/).waitFor();
+  await go(`#/explore?${new URLSearchParams([["start", "15m-ago"], ["m", "sum:rat:load.one"]])}`);
+  await page.getByText(/^“rat” between the aggregator and the metric means nothing/).waitFor();
+});
+
+test("a label that is taken has one =, also where that is typed", async () => {
+  await load();
+  await go(`#/explore?${new URLSearchParams([["start", "15m-ago"], ["m", "sum:load.one"], ["text", "0"]])}`);
+  const editor = page.locator(".editor .cm-content");
+  await editor.click();
+  await page.keyboard.press("Control+End");
+  await page.keyboard.type("{ho");
+  await page.getByRole("option", { name: /^host=/ }).waitFor();
+  await page.keyboard.press("Tab");
+  await page.keyboard.type("=a");
+  await becomes(() => editor.textContent(), "sum:load.one{host=a}");
+});
+
+test("a range that makes no sense says which end is wrong, and nothing to try again", async () => {
+  await load();
+  await go(`#/explore?${new URLSearchParams([["start", "2999/01/01"], ["m", "sum:load.one"]])}`);
+  await page.getByText("the beginning, “2999/01/01”, is no time").waitFor();
+  await page.getByLabel("From").fill("2100/01/01");
+  await page.keyboard.press("Enter");
+  await page.getByText("the beginning, “2100/01/01”, lies in the future").waitFor();
+  await becomes(() => page.getByRole("button", { name: "Retry" }).count(), 0);
 });

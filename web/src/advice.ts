@@ -3,8 +3,9 @@
 import { Refusal } from "./api";
 import { FUNCTIONS } from "./influxql";
 import { nearest } from "./nearest";
+import { idleParts } from "./opentsdb";
 import { PROMQL_HELP } from "./promqlfunctions";
-import { AGGREGATORS, FOLDS } from "./question";
+import { AGGREGATORS, FOLDS, type Question, TO_FILL_IN } from "./question";
 
 /** What OpenTSDB's door says of a name that it does not know. */
 const UNKNOWN = /^No such name for '(metrics|tagk|tagv)': '(.*)'$/s;
@@ -34,6 +35,14 @@ const OFFERED = 4;
 function ofFunction(name: string, all: string[], documents: string): string {
   const near = nearest(name, all, OFFERED);
   return `${near.length ? `Did you mean ${near.join(", ")}? ` : ""}The editor offers all functions, with what they do; docs/${documents} has them, too.`;
+}
+
+/** What to do about a text before it is asked, or although it is answered; nothing where it is whole. */
+export function hintOn({ language, text }: Question): string {
+  if (text.includes(TO_FILL_IN)) return `A ${language === "sql" ? "table" : "measurement"} is missing: put its name where “${TO_FILL_IN}” stands. Until then this is not asked.`;
+  const idle = language === "opentsdb" ? idleParts(text) : [];
+  if (!idle.length) return "";
+  return `${idle.map((part) => `“${part}”`).join(" and ")} between the aggregator and the metric ${idle.length === 1 ? "means" : "mean"} nothing, and ${idle.length === 1 ? "is" : "are"} passed over: a step is 1m-avg or $step-avg, and a rate rate or rate{counter}.`;
 }
 
 /** What to do next; nothing where the error says so itself. */

@@ -115,6 +115,16 @@ export interface Answer {
   notes: string[];
   tree?: TreeNode;
   figures: Figures;
+  /** What each statement of a text came to, where a text may have several. */
+  statements?: Stated[];
+}
+
+/** What one statement of a text came to: an answer, or why there is none. */
+export interface Stated {
+  text: string;
+  answer: Answer | null;
+  error: Error | null;
+  tookMs: number;
 }
 
 export const query = (database: string, body: Body, signal?: AbortSignal) =>

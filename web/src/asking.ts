@@ -2,10 +2,10 @@
 
 import { type Answer, Refusal } from "./api";
 import { type Body, type Question, TO_FILL_IN, bodyOf, formOf, isQuantile, isRate, isShare, raw } from "./question";
-import { type Series, greatest, numbers, sharedLabels, title } from "./series";
+import { type Series, greatest, numbers, plain, sharedLabels, title } from "./series";
 import type { Explored } from "./state";
 import { answerOf } from "./statements";
-import { type Span, durationMs, durationText, span, step } from "./time";
+import { type Span, durationMs, durationText, rangeFault, span, step } from "./time";
 import { type Unit, unitOf } from "./units";
 import { LINES_MAX, type Line } from "./parts/chart";
 import { mapped, pause, pooled } from "./slices";
@@ -130,7 +130,7 @@ export function stepMsOf(chosen: string, { start, end }: Span, steps: number): n
 /** What Explore asks about now: the range, and the step that it is cut into. What makes no sense is an error that says so. */
 export function wantedOf({ range, zone, step: chosen }: Explored, steps = STEPS_MAX): { span: Span; stepMs: number } {
   const wanted = span(range, Date.now(), zone);
-  if (!wanted) throw new Error("The range makes no sense: the beginning must be a time before the end, as 1h-ago or 2026/03/01-08:00, and neither before 1678 nor after 2262.");
+  if (!wanted) throw new Error(`The range makes no sense: ${rangeFault(range, Date.now(), zone)}`);
   return { span: wanted, stepMs: stepMsOf(chosen, wanted, steps) };
 }
 
@@ -172,6 +172,9 @@ export interface Drawn {
 /** The letter that a question has in front of its row. */
 export const letterOf = (at: number) => String.fromCharCode(65 + (at % 26));
 
+/** What a line without name and labels is called: by its column, or by what computes it. */
+const unnamed = ({ field }: Series, { language, text }: Question) => (language === "sql" && field ? plain(field) : text);
+
 /** What answers come to as lines: the greatest, each with a name of its own, behind its question's letter if those are wanted, and the unit of the first; those of a second one say so. Three units and more have no axis in common, and each line is told in its own. */
 export function drawn(outcomes: Outcome[], top: number, hasLetters = false): Drawn {
   const rates = new Map(outcomes.flatMap(({ answer, question }) => (answer?.series ?? []).map((series) => [series, question] as const)));
@@ -185,7 +188,7 @@ export function drawn(outcomes: Outcome[], top: number, hasLetters = false): Dra
   const letterIn = (series: Series) => (hasLetters ? letters.get(questionIn(series))! : "");
   const titleIn = (series: Series) => {
     const told = title(series, shared);
-    return `${letterIn(series)} ${told === "{}" ? questionIn(series).text : told}`.trimStart();
+    return `${letterIn(series)} ${told === "{}" ? unnamed(series, questionIn(series)) : told}`.trimStart();
   };
   const seen = new Map<string, number>();
   const lines = all.slice(0, LINES_MAX).map((series): Line => {

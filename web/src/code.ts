@@ -64,8 +64,8 @@ function bound(text: string, next: (text: string) => Word, values: Record<string
   return said;
 }
 
-/** An address of the door whose language it is, for clients that speak that. */
-export function link(origin: string, database: string, body: Body): string {
+/** An address of the door whose language it is, for clients that speak that; SQL's knows several formats. */
+export function link(origin: string, database: string, body: Body, format: "json" | "csv" = "json"): string {
   const named: [string, string][] = database ? [["db", database]] : [];
   if (body.language === "opentsdb") {
     const m = withStep(body.text, `${body.step_ms}ms`);
@@ -81,7 +81,7 @@ export function link(origin: string, database: string, body: Body): string {
   if (body.language === "sql") {
     const time = (ms: number) => `TIMESTAMP '${new Date(ms).toISOString()}'`;
     const q = bound(body.text.trim(), nextSqlWord, { $step: `INTERVAL '${body.step_ms} milliseconds'`, $start: time(body.start_ms), $end: time(body.end_ms) });
-    return `${origin}/api/v3/query_sql?${new URLSearchParams([...named, ["q", q], ["format", "json"]])}`;
+    return `${origin}/api/v3/query_sql?${new URLSearchParams([...named, ["q", q], ["format", format]])}`;
   }
   const q = bound(body.text, nextWord, { $step: `${body.step_ms}ms`, $start: `${body.start_ms}ms`, $end: `${body.end_ms}ms` });
   return `${origin}/query?${new URLSearchParams([...named, ["epoch", "ms"], ["q", q]])}`;

@@ -1,6 +1,7 @@
 // An answer as a file: a row for each sample, with a column for each label, or the rows of its tables.
 
 import type { Table } from "./api";
+import type { Outcome } from "./asking";
 import { type Series, type Value, isExact as isWhole, labelsOf as labelNames } from "./series";
 import { mapped } from "./slices";
 
@@ -50,8 +51,17 @@ export async function csv(all: Series[]): Promise<string[]> {
   return [header, ...pieces];
 }
 
-/** Tables as CSV, one after another, each with its header. */
-export const tablesCsv = (all: Pick<Table, "columns" | "rows">[]): string => all.map(({ columns, rows }) => [columns, ...rows].map(line).join("")).join("\n");
+/** What a table says of all its rows. */
+const ownOf = ({ name, labels }: Table): [string, string][] => [...(name ? [["name", name] as [string, string]] : []), ...Object.entries(labels)];
+
+/** Tables as CSV with one header: of several, a row has the columns of its own table, and what that is called. */
+export function tablesCsv(all: Table[]): string {
+  const [first] = all;
+  if (first && all.length === 1) return [first.columns, ...first.rows].map(line).join("");
+  const rows = all.flatMap((table) => table.rows.map((row) => new Map<string, Value>([...ownOf(table), ...table.columns.map((column, at): [string, Value] => [column, row[at] ?? null])])));
+  const names = [...new Set(all.flatMap((table) => [...ownOf(table).map(([name]) => name), ...table.columns]))];
+  return [names, ...rows.map((row) => names.map((name) => row.get(name)))].map(line).join("");
+}
 
 /** A series in JSON. */
 function seriesText(series: Series): string {
@@ -87,8 +97,8 @@ export const tablesJson = (all: Table[]): string => `[${all.map((table) => {
 
 /** Tables as lines of JSON, an object for each row. */
 export const tablesJsonLines = (all: Table[]): string => all.map((table) => {
-  const { name, labels, columns, rows } = table;
-  const own = Object.entries({ ...(name ? { name } : {}), ...labels }).map(([label, value]) => `${JSON.stringify(label)}:${JSON.stringify(value)}`);
+  const { columns, rows } = table;
+  const own = ownOf(table).map(([label, value]) => `${JSON.stringify(label)}:${JSON.stringify(value)}`);
   return rows.map((row) => `{${[...own, ...columns.map((column, at) => `${JSON.stringify(column)}:${cellText(table, row[at], at)}`)].join(",")}}\n`).join("");
 }).join("");
 
@@ -131,9 +141,10 @@ export function columnsOf(all: Series[]): FileColumn[] {
 
 /** Tables as columns: a row has those of its own table. */
 export function tableColumnsOf(all: Table[]): FileColumn[] {
-  const rows = all.flatMap(({ name, labels, columns, rows, kinds }) => rows.map((row) => {
+  const rows = all.flatMap((table) => table.rows.map((row) => {
+    const { columns, kinds } = table;
     const cells = columns.map((column, at) => [column, typeof row[at] === "string" && WHOLE.has(kinds?.[at] ?? "") ? BigInt(row[at]) : row[at] ?? null] as const);
-    return new Map<string, Value | bigint>([...(name ? [["name", name] as const] : []), ...Object.entries(labels), ...cells]);
+    return new Map<string, Value | bigint>([...ownOf(table), ...cells]);
   }));
   const names = [...new Set(rows.flatMap((row) => [...row.keys()]))];
   // Those that are times in all tables that have them.
@@ -145,4 +156,24 @@ export function tableColumnsOf(all: Table[]): FileColumn[] {
     const values = rows.map((row) => row.get(name) ?? null);
     return isTime(name) ? { name, kind: "time", values: values.map((value) => (value === null ? null : BigInt(value))) } : columnOf(name, values, true);
   });
+}
+
+/** What goes into one file: the series of all questions, or the tables of one statement. */
+export interface Filed {
+  title: string;
+  /** The statement of SQL that it answers. */
+  statement: string | null;
+  series: Series[];
+  tables: Table[];
+}
+
+/** Answers, each for a file of its own. */
+export function filed(outcomes: Outcome[]): Filed[] {
+  const series = outcomes.flatMap(({ answer }) => answer?.series ?? []);
+  const tables = outcomes.flatMap(({ question, answer }): Filed[] => (
+    answer?.statements
+      ? answer.statements.flatMap((one) => (one.answer ? [{ title: one.text.trim(), statement: one.text, series: [], tables: one.answer.tables ?? [] }] : []))
+      : [{ title: question.text, statement: null, series: [], tables: answer?.tables ?? [] }]
+  ));
+  return [...(series.length ? [{ title: "All series", statement: null, series, tables: [] }] : []), ...tables.filter((one) => one.tables.length)];
 }

@@ -359,6 +359,10 @@ function wrongOf(text: string, { position, message }: { position?: Position | nu
   return { from, to: from + word, message };
 }
 
+/** An offer of a label ends with "=": who types that, too, means the one that is there. */
+const typedOnce = EditorView.inputHandler.of(({ state }, from, to, text) =>
+  text === "=" && from === to && from > 0 && state.sliceDoc(from - 1, from) === "=");
+
 /** Has a text looked at when nobody has typed for a while. */
 function looker(view: EditorView, { language, database }: Editing) {
   let timer = 0;
@@ -393,6 +397,8 @@ const fromOutside = Annotation.define<boolean>();
 
 export interface Editor {
   set: (text: string) => void;
+  /** Puts a name where the cursor is, apart from what stands before it. */
+  insert: (name: string) => void;
   destroy: () => void;
 }
 
@@ -408,14 +414,14 @@ export function edit(host: HTMLElement, editing: Editing): Editor {
     return true;
   };
   const state = EditorState.create({
-    doc: editing.text,
+    doc: editing.text, selection: { anchor: editing.text.length },
     extensions: [
       Prec.highest(keymap.of([{ key: "Mod-Enter", run: runSelected }, take])),
       keymap.of([...completionKeymap, { key: "Enter", run }, ...closeBracketsKeymap, ...historyKeymap, ...defaultKeymap]),
       history(), bracketMatching(), closeBrackets(), EditorView.lineWrapping, placeholder(editing.hint), COLOURED[editing.language], syntaxHighlighting(colours), look,
       EditorView.contentAttributes.of({ "aria-label": editing.label, spellcheck: "false" }),
       autocompletion({ override: [completing(editing.language, editing.database)], icons: false, defaultKeymap: false, selectOnOpen: false, interactionDelay: 0, activateOnTypingDelay: 120 }),
-      wrongs, ...(editing.language === "promql" ? [signature] : []),
+      wrongs, ...(editing.language === "promql" ? [signature] : []), ...(editing.language === "opentsdb" ? [typedOnce] : []),
       EditorView.updateListener.of((update) => {
         if (update.docChanged) looking.later();
         if (update.docChanged && !update.transactions.some((one) => one.annotation(fromOutside))) editing.onText(update.state.doc.toString());
@@ -429,6 +435,12 @@ export function edit(host: HTMLElement, editing: Editing): Editor {
     set(text) {
       if (text === view.state.doc.toString()) return;
       view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: text }, annotations: fromOutside.of(true) });
+    },
+    insert(name) {
+      const { from } = view.state.selection.main;
+      const isApart = !/[\w"')]$/.test(view.state.sliceDoc(0, from));
+      view.dispatch(view.state.replaceSelection(isApart ? name : ` ${name}`), { scrollIntoView: true });
+      view.focus();
     },
     destroy() {
       looking.end();

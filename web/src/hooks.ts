@@ -124,6 +124,12 @@ export function useHidesOwn(): [boolean, (hides: boolean) => void] {
   return [kept === "yes", (hides) => keep(hides ? "yes" : "no")];
 }
 
+/** Whether the tables stand beside the editor of SQL. */
+export function useShowsTables(): [boolean, (shows: boolean) => void] {
+  const [kept, keep] = useKept<"yes" | "no">("foliot.tables", "yes");
+  return [kept === "yes", (shows) => keep(shows ? "yes" : "no")];
+}
+
 /** Rows that come at a time: they are put on the page within a frame. */
 const ROWS_GROWN = 50;
 

@@ -28,6 +28,13 @@ export async function halvesOf(metric: string, fieldsOf: FieldsOf): Promise<Halv
   return isField ? { measurement, field } : { measurement: metric, field: "" };
 }
 
+/** The halves with a field that needs no name, as far as it is known which one that is. */
+export async function withField({ measurement, field }: Halves, fieldsOf: FieldsOf): Promise<Halves> {
+  if (field) return { measurement, field };
+  const all = await fieldsOf(measurement);
+  return { measurement, field: all.includes("value") ? "value" : all.length === 1 ? all[0]! : "" };
+}
+
 /** What PromQL calls it. */
 export const promqlName = ({ measurement, field }: Halves) => (field ? `${measurement}_${field}` : measurement);
 

@@ -197,12 +197,12 @@ function foldedOf(field: string, fold: string): string {
   return percent ? `percentile(${field}, ${percent})` : `${fold === "avg" ? "mean" : fold}(${field})`;
 }
 
-/** InfluxQL's question about a field, with what a form says beside its metric. */
-export function selectText(measurement: string, field = "*", part: Partial<Form> = {}): string {
+/** InfluxQL's question about a field, with what a form says beside its metric: a line for each combination of such labels, "*" for all, and what its column is called. */
+export function selectText(measurement: string, field = "*", part: Partial<Form> = {}, by = ["*"], as = ""): string {
   const { filters, rate, fill, window, fold } = { ...emptyForm(), ...part };
   const selected = shownOf(window ? foldedOf(field, fold) : field, rate);
-  const grouped = window ? `time(${window}), *${fill === "zero" ? " fill(0)" : ""}` : "*";
-  return `SELECT ${selected} FROM ${quoted(measurement)} WHERE time >= $start AND time < $end${influxTests(filters)} GROUP BY ${grouped}`;
+  const grouped = [...(window ? [`time(${window})`] : []), ...by].join(", ") + (window && fill === "zero" ? " fill(0)" : "");
+  return `SELECT ${selected}${as && ` AS "${as}"`} FROM ${quoted(measurement)} WHERE time >= $start AND time < $end${influxTests(filters)} GROUP BY ${grouped}`;
 }
 
 /** A metric's texts as they are stored, in InfluxQL: only lines have some, and their fields stand behind the last point. */
@@ -212,9 +212,25 @@ export function storedTexts(metric: string): Question {
   return { language: "influxql", text: `SELECT ${quoted(field)} FROM ${quoted(measurement)} WHERE time >= $start AND time < $end GROUP BY *`, isForm: false, isHidden: false };
 }
 
-/** A form's question in InfluxQL, about the measurement and the field that its metric is. */
-export const influxqlOf = (form: Form, { measurement, field }: Halves): string =>
-  selectText(measurement, field ? quoted(field) : "*", form);
+/** How InfluxQL combines series that a form's aggregator combines, where it can. */
+const COMBINED: Record<string, string> = { avg: "mean", sum: "sum", min: "min", max: "max", count: "count", dev: "stddev" };
+
+/** A form's question in InfluxQL, about the measurement and the field that its metric is. Windows have a line for each value of the labels that split: of all samples at once, or first of each series where that is something else. */
+export function influxqlOf(form: Form, { measurement, field }: Halves): string {
+  const { aggregator, fold, rate, window } = form;
+  const name = field ? quoted(field) : "*";
+  const combined = percentOf(aggregator) ? foldedOf(`"${COLUMN}"`, aggregator) : COMBINED[aggregator] && `${COMBINED[aggregator]}("${COLUMN}")`;
+  if (!window || !combined) return selectText(measurement, name, form);
+  const splits = form.filters.filter((filter) => filter.splits).map(({ label }) => quoted(label));
+  const isOne = aggregator === fold && !rate && ["avg", "sum", "min", "max"].includes(fold);
+  // Without the field's name its columns have names that nobody knows yet.
+  if (isOne || !field) return selectText(measurement, name, form, splits);
+  const each = selectText(measurement, name, form, ["*"], COLUMN);
+  return `SELECT ${combined} FROM (${each}) WHERE time >= $start AND time < $end GROUP BY ${[`time(${window})`, ...splits].join(", ")}`;
+}
+
+/** What a series' windows are called where they are combined. */
+const COLUMN = "v";
 
 /** A name as PromQL says it, in a selector. */
 export const selectorOf = (name: string): string => (/^[a-zA-Z_:][\w:]*$/.test(name) ? name : `{${quoted(name)}}`);

@@ -1,5 +1,7 @@
 // Series of an answer: their names, figures, and the shapes that a graph, a table and a file want.
 
+import type { Span } from "./time";
+
 export type Value = number | string | boolean | null;
 
 /** Who made a series: sent its first sample, as far as that is known. */
@@ -113,6 +115,19 @@ export function stacked(lines: (number | null | undefined)[][]): number[][] {
     below = line.map((value, index) => (below[index] ?? 0) + (value ?? 0));
     return below;
   });
+}
+
+/** From the first to the last sample, where none of them lies in a range. */
+export function beyond(all: Series[], range: Span): Span | null {
+  let [start, end] = [Infinity, -Infinity];
+  for (const { times } of all) {
+    for (const time of times) {
+      if (time >= range.start && time <= range.end) return null;
+      start = Math.min(start, time);
+      end = Math.max(end, time);
+    }
+  }
+  return start <= end ? { start, end } : null;
 }
 
 /** The greatest by their means, greatest first; all of them, as they are, for 0. */

@@ -89,6 +89,14 @@ function tablesAmong(words: Placed[]): string[] {
 /** The tables that a text reads, without those of the catalogue itself. */
 export const tablesIn = (text: string): string[] => [...new Set(tablesAmong(sqlWords(text)))].filter((name) => name.toLowerCase() !== "information_schema");
 
+const WINDOWS = new Set(["date_bin", "time_bucket", "date_trunc"]);
+
+/** Whether a statement asks for lines over time: it has windows or groups, or is bound to the range of the page. Else its rows are what is wanted. */
+export const asksLines = (text: string): boolean => sqlWords(text).some(({ class: is, text: word }) => {
+  const low = word.toLowerCase();
+  return is === "bound" || (is === "function" && WINDOWS.has(low)) || (is === "keyword" && low === "group");
+});
+
 /** What may stand at the cursor, and where the part begins that is there already. */
 export interface SqlExpected {
   of: "tables" | "columns" | "values" | "words";

@@ -16,6 +16,8 @@ export interface Explored {
   refresh: number;
   /** A number is a panel's; Explore shows its graph. */
   view: "graph" | "heatmap" | "table" | "samples" | "number";
+  /** Whether a graph was chosen, so that rows of whatever statement are drawn. */
+  isDrawn: boolean;
   database: string;
   isStacked: boolean;
   isLogarithmic: boolean;
@@ -27,7 +29,7 @@ export interface Explored {
 }
 
 export const unexplored = (): Explored => ({
-  range: { start: "1h-ago", end: "now" }, zone: "local", step: "", refresh: 0, view: "graph", database: "",
+  range: { start: "1h-ago", end: "now" }, zone: "local", step: "", refresh: 0, view: "graph", isDrawn: false, database: "",
   isStacked: false, isLogarithmic: false, yRange: [null, null], top: 0, questions: [],
 });
 
@@ -101,6 +103,7 @@ export function read(params: URLSearchParams): Explored {
   explored.step = (params.get("step") ?? "").trim();
   explored.refresh = Math.max(0, Math.min(3600, secondsOf(params.get("refresh") ?? params.get("autoreload") ?? "")));
   explored.view = (["heatmap", "table", "samples", "number"] as const).find((view) => view === params.get("view")) ?? "graph";
+  explored.isDrawn = params.get("view") === "graph";
   explored.top = Math.max(0, Math.min(1000, Math.floor(Number(params.get("top")) || 0)));
   explored.database = params.get("db") ?? "";
   explored.isStacked = params.has("stacked");
@@ -116,7 +119,7 @@ export function write(explored: Explored): string {
   if (explored.zone !== "local") params.set("zone", explored.zone);
   if (explored.step) params.set("step", explored.step);
   if (explored.refresh) params.set("refresh", String(explored.refresh));
-  if (explored.view !== "graph") params.set("view", explored.view);
+  if (explored.view !== "graph" || explored.isDrawn) params.set("view", explored.view);
   if (explored.top) params.set("top", String(explored.top));
   if (explored.database) params.set("db", explored.database);
   if (explored.isStacked) params.set("stacked", "1");

@@ -190,6 +190,18 @@ export function span(range: Range, nowMs: number, zone: Zone): Span | null {
   return start === null || end === null || start >= end ? null : { start, end };
 }
 
+/** Which end of a range is wrong, and why; "" where none is. */
+export function rangeFault({ start, end }: Range, nowMs: number, zone: Zone): string {
+  const shown = (text: string) => (/^\d{11,}$/.test(text) ? timeText(Number(text), zone) : text);
+  const [from, to] = [instant(start, nowMs, zone), instant(end, nowMs, zone)];
+  const noTime = (which: string, text: string) => `the ${which}, “${shown(text)}”, is no time from 1678 to 2262. Write now, 1h-ago or now-7d, or a date as 2026/03/01-08:00.`;
+  if (from === null) return noTime("beginning", start);
+  if (to === null) return noTime("end", end);
+  if (from < to) return "";
+  if (from > nowMs) return `the beginning, “${shown(start)}”, lies in the future, and ${moves(end) ? `the end, “${end}”, does not` : `behind the end, “${shown(end)}”`}.`;
+  return `the end, “${shown(end)}”, must lie behind the beginning, “${shown(start)}”.`;
+}
+
 /** Days of the calendar that are asked again and again. */
 export const CALENDAR = ["today", "yesterday", "this week", "last week", "this month", "last month"] as const;
 

@@ -51,6 +51,15 @@ export function format(value: number | null | undefined, unit: Unit = "plain", c
   return `${digits(size, count)}${gap}${prefix}${name}`;
 }
 
+/** Significant digits of a number in a table: more are what sums of fractions leave behind. */
+const TABLE_DIGITS = 10;
+
+/** A value of a table as people read it; whole numbers keep all their digits. */
+export function inShort(value: unknown): string {
+  if (typeof value !== "number" || Number.isInteger(value)) return String(value);
+  return String(Number(value.toPrecision(TABLE_DIGITS)));
+}
+
 /** So many things of a kind: "1 sample", "2 samples". */
 export const many = (count: number, one: string, several = `${one}s`): string => `${format(count)} ${count === 1 ? one : several}`;
 

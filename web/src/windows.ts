@@ -18,7 +18,11 @@ export function windowOf({ language, text }: Pick<Question, "language" | "text">
 
 /** The text with another window, where it has one. */
 export function withWindow(language: Language, text: string, window: string): string {
-  if (language === "influxql") return text.replace(INFLUX_WINDOW, () => `time(${window}`);
+  if (language === "influxql") {
+    // A statement within another has the same window.
+    const before = INFLUX_WINDOW.exec(text)?.[1];
+    return text.replace(new RegExp(INFLUX_WINDOW, "gi"), (all, one) => (one === before ? `time(${window}` : all));
+  }
   if (language === "sql") return withSqlWindow(text, window);
   const form = language === "opentsdb" ? formOf(text) : null;
   return form?.window ? textOf({ ...form, window }) : text;

@@ -1,8 +1,19 @@
 import { describe, expect, it } from "vitest";
-import { adviceOn, unknownName } from "../src/advice";
+import { adviceOn, hintOn, unknownName } from "../src/advice";
 import { Refusal } from "../src/api";
 
 const refused = (status: number, message: string) => new Refusal(status, message, null);
+
+describe("hints", () => {
+  const of = (language: "influxql" | "opentsdb" | "sql", text: string) => hintOn({ language, text, isForm: false, isHidden: false });
+  it("tell what is missing, and what means nothing", () => {
+    expect(of("influxql", 'SELECT mean(*) FROM "…"')).toMatch(/^A measurement is missing/);
+    expect(of("sql", "SELECT value FROM …")).toMatch(/^A table is missing/);
+    expect(of("opentsdb", "sum:rat:m")).toMatch(/^“rat” between .* means nothing/);
+    expect(of("opentsdb", "sum:rat:foo:m")).toMatch(/^“rat” and “foo” between .* mean nothing, and are/);
+    expect([of("opentsdb", "sum:rate:m"), of("influxql", "SELECT a FROM m")]).toEqual(["", ""]);
+  });
+});
 
 describe("advice", () => {
   it("names the name that is none, and where those stand that are", () => {

@@ -79,6 +79,14 @@ describe("lines of several units", () => {
   });
 });
 
+describe("a line of SQL without labels", () => {
+  it("is called as its column", () => {
+    const series = [{ name: "", field: "value", labels: {}, varying: [], kind: "float", times: [1], values: [1] }];
+    const question = { language: "sql" as const, text: "SELECT date_bin($step, time) AS time, avg(x) AS value FROM m GROUP BY 1", isForm: false, isHidden: false };
+    expect(drawn([{ question, error: null, answer: { series } as unknown as Answer }], 0).lines[0]!.title).toBe("value");
+  });
+});
+
 describe("what is asked of the server", () => {
   afterEach(() => vi.unstubAllGlobals());
   const NOW = 1_700_000_000_000;

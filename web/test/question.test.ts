@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { curl, javascript, link, python } from "../src/code";
-import { halvesOf } from "../src/metric";
+import { halvesOf, withField } from "../src/metric";
 import { about, alone, asksStored, comparedOf, emptyForm, filteredOf, formOf, influxqlOf, insteadOf, isRate, isShare, patternOf, promqlOf, raw, selectText, textOf } from "../src/question";
 
 describe("forms", () => {
@@ -43,9 +43,22 @@ describe("a form in InfluxQL", () => {
   const fieldsOf = async (measurement: string) => (measurement === "cpu" ? ["user"] : []);
   const of = async (text: string) => influxqlOf(formOf(text)!, await halvesOf(formOf(text)!.metric, fieldsOf));
   it("names the measurement and the field that the store has", async () => {
-    expect(await of("sum:$step-avg:cpu.user")).toContain('SELECT mean("user") FROM "cpu" WHERE time >= $start AND time < $end GROUP BY');
-    expect(await of("sum:$step-avg:rate{dropcounter}:cpu.user")).toContain('SELECT non_negative_derivative(mean("user"), 1s) FROM "cpu"');
+    expect(await of("avg:$step-avg:cpu.user")).toBe('SELECT mean("user") FROM "cpu" WHERE time >= $start AND time < $end GROUP BY time($step)');
+    expect(await of("none:$step-avg:rate{dropcounter}:cpu.user")).toContain('SELECT non_negative_derivative(mean("user"), 1s) FROM "cpu"');
     expect(await of("sum:$step-avg:net.bytes")).toContain('SELECT mean(*) FROM "net.bytes" WHERE');
+  });
+  it("has one line, unless a label splits it, and combines series as the form does", async () => {
+    const range = "WHERE time >= $start AND time < $end";
+    expect(await of("max:5m-max:cpu.user{host=*}")).toBe(`SELECT max("user") FROM "cpu" ${range} GROUP BY time(5m), "host"`);
+    expect(await of("sum:$step-avg:cpu.user{dc=*}")).toBe(`SELECT sum("v") FROM (SELECT mean("user") AS "v" FROM "cpu" ${range} GROUP BY time($step), *) ${range} GROUP BY time($step), "dc"`);
+    expect(await of("sum:1m-avg:rate:cpu.user")).toBe(`SELECT sum("v") FROM (SELECT derivative(mean("user"), 1s) AS "v" FROM "cpu" ${range} GROUP BY time(1m), *) ${range} GROUP BY time(1m)`);
+    expect(await of("p95:1m-avg:cpu.user")).toContain('SELECT percentile("v", 95) FROM (');
+    expect(await of("none:1m-avg:cpu.user")).toBe(`SELECT mean("user") FROM "cpu" ${range} GROUP BY time(1m), *`);
+  });
+  it("names the one field, or the one that needs no name, where that is known", async () => {
+    const field = async (...fields: string[]) => (await withField({ measurement: "m", field: "" }, async () => fields)).field;
+    expect([await field("ph"), await field("ph", "value"), await field("ph", "water"), await field()]).toEqual(["ph", "value", "", ""]);
+    expect((await withField({ measurement: "m", field: "x" }, async () => ["y"])).field).toBe("x");
   });
   it("keeps the labels that are wanted", async () => {
     expect(await of("sum:cpu.user{host=*}{rack=a.1}")).toContain(` AND "rack" = 'a.1' GROUP BY`);
@@ -148,8 +161,8 @@ describe("the step of a row", () => {
   const halves = { measurement: "cpu", field: "user" };
   const form = (text: string) => formOf(text)!;
   it("goes along into InfluxQL, with how it is made one value", () => {
-    expect(influxqlOf(form("avg:5m-max:cpu.user"), halves)).toBe('SELECT max("user") FROM "cpu" WHERE time >= $start AND time < $end GROUP BY time(5m), *');
-    expect(influxqlOf(form("avg:1h-p95:cpu.user"), halves)).toContain('SELECT percentile("user", 95) FROM');
+    expect(influxqlOf(form("max:5m-max:cpu.user"), halves)).toBe('SELECT max("user") FROM "cpu" WHERE time >= $start AND time < $end GROUP BY time(5m)');
+    expect(influxqlOf(form("none:1h-p95:cpu.user"), halves)).toContain('SELECT percentile("user", 95) FROM');
     expect(influxqlOf(form("avg:cpu.user"), halves)).toBe('SELECT "user" FROM "cpu" WHERE time >= $start AND time < $end GROUP BY *');
   });
   it("goes along into PromQL, whose instants are of the page's", () => {

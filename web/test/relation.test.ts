@@ -9,6 +9,16 @@ const table: Table = {
   rows: [["2000000000", "a", 1, true, 1.5], ["1000000999", "a", 2, false, null], ["2000000000", null, 3, null, "NaN"], [null, "a", 4, true, 1]],
 };
 
+const listing: Table = { name: "", labels: {}, columns: ["n"], kinds: ["integer"], rows: [[1]] };
+
+const WINDOWS = "SELECT date_bin($step, time) AS time FROM m GROUP BY 1";
+
+/** An answer of a statement for each of these tables. */
+function outcome(text: string, ...all: Table[]): Outcome {
+  const answer = (tables: Table[]) => ({ series: [], tables, notes: [], figures: {} }) as unknown as Answer;
+  return { question: {}, answer: { ...answer(all), statements: all.map((one) => ({ text, answer: answer([one]), error: null, tookMs: 1 })) }, error: null } as Outcome;
+}
+
 describe("a table with times", () => {
   it("is a line for each column of numbers and each combination of texts, in the order of time", () => {
     const lines = linesOf(table);
@@ -24,13 +34,23 @@ describe("a table with times", () => {
     expect(linesOf(untyped)).toEqual([]);
   });
   it("is lines in a graph, and itself in a table", () => {
-    const listing: Table = { name: "", labels: {}, columns: ["n"], kinds: ["integer"], rows: [[1]] };
-    const outcome = (tables: Table[]) => ({ question: {}, answer: { series: [], tables, notes: [], figures: {} } as unknown as Answer, error: null }) as Outcome;
-    const [graph] = shownIn([outcome([table, listing])], "graph");
-    expect([graph!.answer!.series.length, graph!.answer!.tables]).toEqual([6, [listing]]);
-    for (const view of ["table", "samples"] as const) expect(shownIn([outcome([table])], view)[0]!.answer!.tables).toEqual([table]);
-    const untyped = outcome([{ name: "", labels: {}, columns: ["time"], rows: [["1"]] }]);
-    expect(shownIn([untyped], "graph")).toEqual([untyped]);
+    const [graph] = shownIn([outcome(WINDOWS, table, listing)], { view: "graph", isDrawn: false });
+    expect([graph!.answer!.series.length, graph!.answer!.tables, graph!.answer!.statements!.map(({ answer }) => answer!.series.length)]).toEqual([6, [listing], [6, 0]]);
+    for (const view of ["table", "samples"] as const) expect(shownIn([outcome(WINDOWS, table)], { view, isDrawn: false })[0]!.answer!.tables).toEqual([table]);
+    const { statements: _, ...untold } = outcome(WINDOWS, table).answer!;
+    const other = { ...outcome(WINDOWS, table), answer: untold };
+    expect(shownIn([other], { view: "graph", isDrawn: false })).toEqual([other]);
+  });
+  it("is itself where its statement asks for no lines, until a graph is chosen", () => {
+    const lines = (text: string, isDrawn = false) => shownIn([outcome(text, table)], { view: "graph", isDrawn })[0]!.answer!.series.length;
+    expect([lines("SELECT * FROM soil LIMIT 20"), lines("SELECT * FROM soil LIMIT 20", true), lines("SELECT time, n FROM soil WHERE time >= $start")]).toEqual([0, 6, 6]);
+  });
+  it("has no line for each row because of a text that always differs, unless that tells rows of one time apart", () => {
+    const rows = (times: string[]) => times.map((time, at) => [time, `note ${at}`, at % 2 ? "a" : "b", at]);
+    const noted = (times: string[]): Table => ({ ...listing, columns: ["time", "note", "bed", "n"], kinds: ["time", "string", "string", "integer"], rows: rows(times) });
+    expect(linesOf(noted(["1", "2", "3", "4", "5", "6"])).map(({ labels }) => labels)).toEqual([{ bed: "b" }, { bed: "a" }]);
+    expect(linesOf(noted(["1", "1", "1", "1", "1", "1"]))).toHaveLength(6);
+    expect(linesOf(noted(["1", "2"]))).toHaveLength(2);
   });
 });
 

@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { columnsOf, csv, json, jsonLines, tablesCsv } from "../src/download";
-import { type Series, figures, greatest, isExact, isCounter, newest, numbers, plain, sharedLabels, stacked, title, withHoles } from "../src/series";
+import type { Outcome } from "../src/asking";
+import { columnsOf, csv, filed, json, jsonLines, tablesCsv } from "../src/download";
+import { about } from "../src/question";
+import { type Series, beyond, figures, greatest, isExact, isCounter, newest, numbers, plain, sharedLabels, stacked, title, withHoles } from "../src/series";
 
 const series = (part: Partial<Series>): Series =>
   ({ name: "m", field: "", labels: {}, varying: [], kind: "float", times: [], values: [], ...part });
@@ -11,6 +13,15 @@ describe("an answer as a file", () => {
     expect((await csv(all)).join("")).toBe("time_ms,name,field,__proto__,constructor,host,value\n1,m,,p,Ferrari,,1\n2,m,,,,b,2\n");
     expect(columnsOf(all).map(({ name, values }) => [name, ...values])).toContainEqual(["constructor", "Ferrari", null]);
     expect((await jsonLines(all)).join("")).toBe('{"time_ms":1,"name":"m","field":"","__proto__":"p","constructor":"Ferrari","value":1}\n{"time_ms":2,"name":"m","field":"","host":"b","value":2}\n');
+  });
+});
+
+describe("samples outside of a range", () => {
+  it("are told from first to last, unless one is inside", () => {
+    const range = { start: 100, end: 200 };
+    expect(beyond([series({ times: [10, 20] }), series({ times: [5] })], range)).toEqual({ start: 5, end: 20 });
+    expect(beyond([series({ times: [10, 250] })], range)).toEqual({ start: 10, end: 250 });
+    expect([beyond([series({ times: [10, 200] })], range), beyond([series({})], range), beyond([], range)]).toEqual([null, null, null]);
   });
 });
 
@@ -113,7 +124,16 @@ describe("some of many", () => {
 
 describe("tables as files", () => {
   it("stand one after another, with their headers, and hold no formulas", () => {
-    expect(tablesCsv([{ columns: ["key", "n"], rows: [["a,b", 1], ["=1+1", null]] }, { columns: ["name"], rows: [] }])).toBe('key,n\n"a,b",1\n\'=1+1,\n\nname\n');
+    const table = (name: string, columns: string[], rows: (string | number | null)[][]) => ({ name, labels: {}, columns, rows });
+    expect(tablesCsv([table("", ["key", "n"], [["a,b", 1], ["=1+1", null]])])).toBe('key,n\n"a,b",1\n\'=1+1,\n');
+    // One header, whatever stands in it.
+    expect(tablesCsv([table("one", ["key"], [["a"]]), table("two", ["key", "n"], [["b", 2]])])).toBe("name,key,n\none,a,\ntwo,b,2\n");
+  });
+  it("is one for each statement, and one for all series", () => {
+    const of = (text: string, rows: number) => ({ text, answer: rows ? { series: [], tables: [{ name: "", labels: {}, columns: ["n"], rows: [[1]] }], notes: [], figures: {} } : null, error: null, tookMs: 1 });
+    const statements = [of("a", 1), of(" b", 0), of(" c", 1)];
+    const outcomes = [{ question: about("m"), answer: { series: [series({})] }, error: null }, { question: about("s"), answer: { series: [], statements, tables: [] }, error: null }, { question: about("x"), answer: null, error: new Error("no") }];
+    expect(filed(outcomes as unknown as Outcome[]).map(({ title, statement, series: lines, tables }) => [title, statement, lines.length, tables.length])).toEqual([["All series", null, 1, 0], ["a", "a", 0, 1], ["c", " c", 0, 1]]);
   });
 });
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { CALENDAR, belowMillis, calendarSpan, dateMs, durationMs, durationText, instant, isZone, moved, moves, nanoText, span, spanText, step, tickTexts, timeText, widened, zoneNamed, zones } from "../src/time";
+import { CALENDAR, belowMillis, calendarSpan, dateMs, durationMs, durationText, instant, isZone, moved, moves, nanoText, rangeFault, span, spanText, step, tickTexts, timeText, widened, zoneNamed, zones } from "../src/time";
 
 const NOW = Date.UTC(2026, 2, 1, 12, 0, 0);
 
@@ -35,6 +35,13 @@ describe("what a person asks for", () => {
     expect(span({ start: "1h-ago", end: "now" }, NOW, "utc")).toEqual({ start: NOW - 3_600_000, end: NOW });
     expect(span({ start: "now", end: "1h-ago" }, NOW, "utc")).toBeNull();
     expect(span({ start: "x", end: "now" }, NOW, "utc")).toBeNull();
+    const fault = (start: string, end: string) => rangeFault({ start, end }, NOW, "utc");
+    expect(fault("x", "now")).toMatch(/^the beginning, “x”, is no time/);
+    expect(fault("1h-ago", "2026-02-30")).toMatch(/^the end, “2026-02-30”, is no time/);
+    expect(fault("2026/03/02", "now")).toBe("the beginning, “2026/03/02”, lies in the future, and the end, “now”, does not.");
+    expect(fault("2026/03/03", "2026/03/02")).toBe("the beginning, “2026/03/03”, lies in the future, and behind the end, “2026/03/02”.");
+    expect(fault("now", "1h-ago")).toBe("the end, “1h-ago”, must lie behind the beginning, “now”.");
+    expect(fault("1h-ago", "now")).toBe("");
   });
 });
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { format, tickSteps, unitOf } from "../src/units";
+import { format, inShort, tickSteps, unitOf } from "../src/units";
 
 describe("numbers", () => {
   it.each([
@@ -12,6 +12,12 @@ describe("numbers", () => {
     expect(format(null)).toBe("–");
     expect(format(undefined, "bytes")).toBe("–");
   });
+});
+
+describe("numbers of tables", () => {
+  it.each([
+    [20.486666666666668, "20.48666667"], [0.1 + 0.2, "0.3"], [12345678901234, "12345678901234"], [1e-7, "1e-7"], ["9007199254740993", "9007199254740993"], [true, "true"], [-1.5, "-1.5"],
+  ] as const)("%s is %s", (value, text) => expect(inShort(value)).toBe(text));
 });
 
 describe("units", () => {

@@ -9,6 +9,7 @@ describe("the window of a question", () => {
     for (const text of ["SELECT v FROM m", "SELECT time(x) FROM m"]) expect(windowOf({ language: "influxql", text })).toBeNull();
     expect(windowOf({ language: "promql", text: "rate(m[5m])" })).toBeNull();
     expect(withWindow("influxql", "SELECT mean(v) FROM m GROUP BY time($step, 3s), *", "1h")).toBe("SELECT mean(v) FROM m GROUP BY time(1h, 3s), *");
+    expect(withWindow("influxql", "SELECT sum(v) FROM (SELECT mean(x) AS v FROM m GROUP BY time($step), *) GROUP BY time($step)", "1h")).toBe("SELECT sum(v) FROM (SELECT mean(x) AS v FROM m GROUP BY time(1h), *) GROUP BY time(1h)");
     expect(withWindow("opentsdb", "sum:10s-avg:m{a=*}", "$step")).toBe("sum:$step-avg:m{a=*}");
     expect(withWindow("opentsdb", "sum:m", "1h")).toBe("sum:m");
   });

@@ -1,8 +1,9 @@
 // Explore: several questions, each in its language, over one range.
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { hintOn } from "../advice";
 import { type Note, Refusal, annotations } from "../api";
-import { type Outcomes, type Part, asBody, asPart, askAll, drawn, isAsked, letterOf, wantedOf } from "../asking";
+import { type Outcome, type Outcomes, type Part, asBody, asPart, askAll, drawn, isAsked, letterOf, wantedOf } from "../asking";
 import { useAsked } from "../hooks";
 import { areBuckets, heat } from "../heat";
 import { Chart, LINES_MAX } from "../parts/chart";
@@ -16,6 +17,7 @@ import { Notes } from "../parts/notes";
 import { Samples } from "../parts/samples";
 import { SaveMenu } from "../parts/saves";
 import { Copy, Empty, Failed, Loading } from "../parts/small";
+import { Statements } from "../parts/statements";
 import { Tables } from "../parts/tables";
 import { Values } from "../parts/values";
 import { Download } from "../parts/download";
@@ -24,11 +26,11 @@ import { curl, javascript, link, python } from "../code";
 import { type Walk, forget, keep, kept, walked } from "../history";
 import { useKeys } from "../keys";
 import { type Body, type Question, alone, asksStored, emptyForm, isGrowth, textOf } from "../question";
-import { numbers, plain } from "../series";
+import { beyond, numbers, plain } from "../series";
 import { shownIn, timeColumn } from "../relation";
 import { type Explored, place, read, write, zoneOf } from "../state";
 import { partsOf } from "../statements";
-import { durationText, timeText } from "../time";
+import { type Span, type Zone, durationText, timeText } from "../time";
 import { format } from "../units";
 
 /** Questions whose fields are on the page at first, and that come at a time. All are asked. */
@@ -73,8 +75,6 @@ export function Explore({ params }: { params: URLSearchParams }) {
   const [rows, setRows] = useState(ROWS_FIRST);
   const more = explored.questions.length - rows;
   const found = asked.answer;
-  const series = useMemo(() => (found?.outcomes ?? []).flatMap(({ answer }) => answer?.series ?? []), [found]);
-  const tables = useMemo(() => (found?.outcomes ?? []).flatMap(({ answer }) => answer?.tables ?? []), [found]);
   const isAnyAsked = questions.some(isAsked);
   const refused = (found?.outcomes ?? []).flatMap(({ error }, index) => (error instanceof Refusal && error.status === 400 ? [letterOf(index)] : []));
   const address = write(explored);
@@ -119,6 +119,7 @@ export function Explore({ params }: { params: URLSearchParams }) {
                 onRun={() => (isPart ? setPart(null) : asked.again())} onRunPart={(of, text) => setPart({ index, of, text })}
               />
               {isPart && <p class="hint" role="status">Only what was selected is asked: <span class="code">{asks.text}</span> <button type="button" class="plain" onClick={() => setPart(null)}>Ask all of it</button></p>}
+              {hintOn(asks) && <p class="hint" role="status">{hintOn(asks)}</p>}
               {failed?.answer?.notes.map((note) => <p class="hint" key={note}>{note}</p>)}
               {!isPart && failed?.answer?.series.length === 0 && !failed.answer.tables && <Later which="NearestOfNothing" question={question} database={explored.database} onChoose={(next) => setQuestion(index, next)} />}
               {failed?.error && (
@@ -149,10 +150,10 @@ export function Explore({ params }: { params: URLSearchParams }) {
               </>
             )}
           </Menu>
-          <Download series={series} tables={tables} />
+          <Download found={found} database={explored.database} />
         </p>
       </div>
-      {asked.error && <Failed error={asked.error} again={asked.again} />}
+      {asked.error && <Failed error={asked.error} {...(asked.error instanceof Refusal ? { again: asked.again } : {})} />}
       {!isAnyAsked && (
         <Empty title="Nothing is asked yet"><p>Type a part of a metric's name above, or choose one of <a href="#/metrics">all metrics</a>.</p></Empty>
       )}
@@ -195,7 +196,7 @@ function Result({ found, explored, set, onRun }: ResultProps) {
   const [focus, setFocus] = useState<number | null>(null);
   const noted = useAsked(`${explored.database} ${found.span.start} ${found.span.end}`, (signal) => annotations(explored.database, found.span.start, found.span.end, signal));
   const notes: Note[] = noted.answer?.annotations ?? NO_NOTES;
-  const outcomes = useMemo(() => shownIn(found.outcomes, explored.view), [found, explored.view]);
+  const outcomes = useMemo(() => shownIn(found.outcomes, explored), [found, explored.view, explored.isDrawn]);
   const answered = outcomes.filter(({ answer }) => answer);
   const count = answered.reduce((sum, { answer }) => sum + (answer?.series.length ?? 0), 0);
   const of = useMemo(() => drawn(outcomes, explored.top, outcomes.length > 1), [outcomes, explored.top]);
@@ -205,7 +206,9 @@ function Result({ found, explored, set, onRun }: ResultProps) {
   const isMap = explored.view === "heatmap" && hasBuckets;
   const buckets = useMemo(() => (isMap ? heat(all, answered.every(({ question }) => isGrowth(question))) : null), [all, isMap]);
   const lines = useMemo(() => bare.map((line) => ({ ...line, isHidden: hidden.has(line.title) })), [bare, hidden]);
-  if (!answered.length) return found.outcomes.some(({ error }) => error) ? <section class="card result"><Explain asked={found.outcomes} tookMs={found.tookMs} /></section> : null;
+  const outside = useMemo(() => beyond(all, found.span), [all]);
+  // What could not be read has no steps that could be told of.
+  if (!answered.length) return found.outcomes.some(({ error }) => error instanceof Refusal && error.done) ? <section class="card result"><Explain asked={found.outcomes} tookMs={found.tookMs} /></section> : null;
   const tables = answered.flatMap(({ answer }) => answer?.tables ?? []);
   const samples = answered.reduce((sum, { answer }) => sum + (answer?.figures.samples ?? 0), 0);
   const read = answered.reduce((sum, { answer }) => sum + (answer?.figures.samples_read ?? 0), 0);
@@ -236,9 +239,9 @@ function Result({ found, explored, set, onRun }: ResultProps) {
           in {Math.round(found.tookMs)} ms{!isTable && (explored.view === "samples" ? `; ${asStored}` : hasSteps && `; steps of ${durationText(found.stepMs)}`)}
           {isGraph && all.length > LINES_MAX && `; the first ${LINES_MAX} are drawn`}
         </p>
-        {!isListing && <ViewBar explored={explored} set={set} hasBuckets={hasBuckets} />}
+        {!isListing && <ViewBar explored={explored} set={set} hasBuckets={hasBuckets} shown={explored.view === "number" || (explored.view === "graph" && isTable) ? (isTable ? "table" : "graph") : explored.view} />}
       </div>
-      {tables.length > 0 && <Tables all={tables} zone={explored.zone} />}
+      {outcomes.map((outcome, at) => <Told key={at} outcome={outcome} zone={explored.zone} letter={outcomes.length > 1 ? letterOf(at) : ""} />)}
       {!all.length && !tables.length && answered.some(({ answer }) => answer?.tables) && <Empty title="There is nothing of that kind"><p>The statement was carried out, and its list is empty.</p></Empty>}
       {!all.length && !answered.some(({ answer }) => answer?.tables) && (
         <Empty title="No samples in this range">
@@ -257,6 +260,7 @@ function Result({ found, explored, set, onRun }: ResultProps) {
       {all.length > 0 && explored.view === "table" && !isEach && <Values of={of} zone={explored.zone} label="Values" />}
       {all.length > 0 && (explored.view === "samples" || (explored.view === "table" && isEach)) && <Samples all={all} titleIn={of.titleIn} zone={explored.zone} />}
       {isGraph && all.every((one) => numbers(one).every((value) => value === null) && one.values.some((value) => typeof value === "string")) && <p class="note" role="status">These values are {all.every(({ kind }) => kind === "string") ? "texts" : "infinite, or no numbers"}, which no graph shows: the table does.</p>}
+      {isGraph && outside && <Outside of={outside} span={found.span} zone={explored.zone} set={set} />}
       {isGraph && (
         <>
           <Chart
@@ -271,5 +275,27 @@ function Result({ found, explored, set, onRun }: ResultProps) {
       )}
       <Explain asked={found.outcomes} tookMs={found.tookMs} />
     </section>
+  );
+}
+
+/** What a question came to that is no graph: tables, and errors of some of its statements. */
+function Told({ outcome: { answer }, zone, letter }: { outcome: Outcome; zone: Zone; letter: string }) {
+  if (!answer?.statements) return <Tables all={answer?.tables ?? []} zone={zone} />;
+  const isAllDrawn = answer.statements.length === 1 && !answer.tables?.length;
+  return isAllDrawn ? null : <Statements all={answer.statements} zone={zone} letter={letter} />;
+}
+
+/** Room beside what is shown of a range of its own, as a share of it, and at least. */
+const [ROOM, ROOM_MS] = [0.02, 1000];
+
+/** Where the samples are that a graph has no place for. */
+function Outside({ of: { start, end }, span, zone, set }: { of: Span; span: Span; zone: Zone; set: (part: Partial<Explored>) => void }) {
+  const room = Math.max(ROOM_MS, Math.round((end - start) * ROOM));
+  const where = end < span.start ? "before" : start > span.end ? "after" : "outside of";
+  return (
+    <p class="caution" role="status">
+      All of it lies {where} this range: {start === end ? `at ${timeText(start, zone)}` : `from ${timeText(start, zone)} to ${timeText(end, zone)}`}.{" "}
+      <button type="button" onClick={() => set({ range: { start: String(start - room), end: String(end + room) } })}>Show its range</button>
+    </p>
   );
 }

@@ -1,47 +1,77 @@
 // What is shown, as a file.
 
-import { useState } from "preact/hooks";
-import type { Table } from "../api";
-import { columnsOf, csv, json, jsonLines, tableColumnsOf, tablesCsv, tablesJson, tablesJsonLines } from "../download";
-import type { Series } from "../series";
+import { useMemo, useState } from "preact/hooks";
+import { databases } from "../api";
+import type { Outcomes } from "../asking";
+import { link } from "../code";
+import { type Filed, columnsOf, csv, filed, json, jsonLines, tableColumnsOf, tablesCsv, tablesJson, tablesJsonLines } from "../download";
+import { bodyOf } from "../question";
 import { Menu } from "./menu";
 import { fetchedParquet } from "./later";
-import { save } from "./small";
+import { save, shortened } from "./small";
 
 interface Props {
-  series: Series[];
-  tables: Table[];
+  found: Outcomes | null;
+  database: string;
 }
+
+/** Rows of SQL that an answer has at most; its own door has no such bound. */
+const ROWS_SHOWN_MAX = 10_000;
 
 type Pieces = (string | ArrayBuffer)[];
 
-async function parquet({ series, tables }: Props): Promise<Pieces> {
+async function parquet({ series, tables }: Filed): Promise<Pieces> {
   const { parquetOf } = await fetchedParquet();
   return [parquetOf(series.length ? columnsOf(series) : tableColumnsOf(tables))];
 }
 
-const WAYS: [title: string, ending: string, kind: string, make: (props: Props) => Promise<Pieces>][] = [
+type Way = [title: string, ending: string, kind: string, make: (one: Filed) => Promise<Pieces>];
+
+const WAYS: Way[] = [
   ["CSV", "csv", "text/csv", async ({ series, tables }) => (series.length ? csv(series) : [tablesCsv(tables)])],
   ["JSON", "json", "application/json", async ({ series, tables }) => (series.length ? json(series) : [tablesJson(tables)])],
   ["JSON lines", "jsonl", "application/x-ndjson", async ({ series, tables }) => (series.length ? jsonLines(series) : [tablesJsonLines(tables)])],
   ["Parquet", "parquet", "application/vnd.apache.parquet", parquet],
 ];
 
-export function Download(props: Props) {
+/** Saves answers, each in a file of its own. */
+async function saveAll(all: Filed[], [, ending, kind, make]: Way) {
+  for (const [at, one] of all.entries()) save(`foliot${all.length > 1 ? `-${at + 1}` : ""}.${ending}`, kind, await make(one));
+}
+
+const isCut = ({ statement, tables }: Filed) => statement !== null && tables.some(({ rows }) => rows.length >= ROWS_SHOWN_MAX);
+
+/** Has the server write all rows of a statement, which never are in the page. */
+async function saveWhole(statement: string, { span, stepMs }: Outcomes, database: string) {
+  const name = database || (await databases()).own;
+  const anchor = document.createElement("a");
+  anchor.href = link(location.origin, name, bodyOf({ language: "sql", text: statement, isForm: false, isHidden: false }, span, stepMs), "csv");
+  anchor.download = "foliot.csv";
+  anchor.click();
+}
+
+export function Download({ found, database }: Props) {
   const [said, setSaid] = useState("");
-  const isEmpty = !props.series.length && !props.tables.length;
+  const [chosen, setChosen] = useState(-1);
+  const all = useMemo(() => filed(found?.outcomes ?? []), [found]);
+  const meant = all[chosen] ? [all[chosen]] : all;
+  const tell = (error: unknown) => setSaid((error as Error).message);
   return (
     <Menu title="Download">
       {(close) => (
         <>
-          {isEmpty && <span class="note">There is no answer yet.</span>}
-          {WAYS.map(([title, ending, kind, make]) => (
-            <button
-              key={title} type="button" class="plain" disabled={isEmpty}
-              onClick={() => make(props).then((pieces) => { save(`foliot.${ending}`, kind, pieces); close(); }, (error) => setSaid((error as Error).message))}
-            >
-              {title}
-            </button>
+          {!all.length && <span class="note">There is no answer yet.</span>}
+          {all.length > 1 && (
+            <select aria-label="Answer" value={String(chosen)} onChange={(event) => setChosen(Number(event.currentTarget.value))}>
+              <option value="-1">All {all.length} answers, a file for each</option>
+              {all.map(({ title }, at) => <option key={at} value={String(at)}>{at + 1}: {shortened(title, 50)}</option>)}
+            </select>
+          )}
+          {WAYS.map((way) => (
+            <button key={way[0]} type="button" class="plain" disabled={!all.length} onClick={() => saveAll(meant, way).then(close, tell)}>{way[0]}</button>
+          ))}
+          {found && meant.filter(isCut).map(({ statement }, at) => (
+            <button key={at} type="button" class="plain" title={`Also those beyond the ${ROWS_SHOWN_MAX} that are shown: ${shortened(statement!)}`} onClick={() => saveWhole(statement!, found, database).then(close, tell)}>All rows, CSV</button>
           ))}
           {said && <span class="note" role="alert">{said}</span>}
         </>

@@ -40,12 +40,12 @@ export function PanelCard({ panel, over }: Props) {
   const explored = { ...saved, database: saved.database || database(), range: over ?? saved.range };
   const { range, view, zone } = explored;
   const asked = useAsked(JSON.stringify([panel.address, over]), (signal) => askAll(explored, signal, STEPS), moves(range.start) || moves(range.end) ? EVERY_MS : 0);
-  const outcomes = useMemo(() => shownIn(asked.answer?.outcomes ?? [], view), [asked.answer, view]);
+  const outcomes = useMemo(() => shownIn(asked.answer?.outcomes ?? [], explored), [asked.answer, view]);
   const found = useMemo(() => drawn(outcomes, explored.top, view === "table" && outcomes.length > 1), [outcomes]);
   const buckets = useMemo(() => (view === "heatmap" && areBuckets(found.series) ? heat(found.series, outcomes.every(({ question, answer }) => !answer || isGrowth(question))) : null), [found]);
   const zoom = ({ start, end }: { start: number; end: number }) => { location.hash = write({ ...explored, range: { start: String(start), end: String(end) } }); };
   const tables = outcomes.flatMap(({ answer }) => answer?.tables ?? []);
-  const failed = outcomes.find(({ error }) => error)?.error ?? asked.error;
+  const failed = outcomes.map(({ error, answer }) => error ?? answer?.statements?.find((one) => one.error)?.error).find(Boolean) ?? asked.error;
   return (
     <article class="card panel">
       <div class="head">

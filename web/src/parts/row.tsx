@@ -3,12 +3,13 @@
 import { useRef } from "preact/hooks";
 import { check } from "../api";
 import { letterOf } from "../asking";
-import { halvesOf, promqlName, storedFields } from "../metric";
+import { halvesOf, promqlName, storedFields, withField } from "../metric";
 import {
   AGGREGATORS, FOLDS, type Form, type Language, type Question, TO_FILL_IN, bodyOf, emptyForm, formOf, influxqlOf, promqlOf, textOf,
 } from "../question";
 import { isCounterName } from "../series";
 import { sqlOf } from "../sql";
+import { sqlLines } from "../sqllines";
 import { windowOf, withWindow } from "../windows";
 import { Filters } from "./filters";
 import { Suggest, named } from "./suggest";
@@ -59,14 +60,16 @@ export function Row({ question, database, index, canRemove, onChange, onRemove, 
   };
   // What is wrong with a text is said where it is typed.
   const format = async () => {
+    if (question.language === "sql") return change({ ...question, text: sqlLines(question.text) });
     const { formatted } = await check(database, bodyOf(question, { start: 0, end: HOUR_MS }, MINUTE_MS), new AbortController().signal).catch(() => ({ formatted: undefined }));
     if (formatted && formatted !== question.text) change({ ...question, text: formatted });
   };
+  const canFormat = question.text.length > FORMATTED_FROM && (question.language === "sql" || (question.language === "promql" && !question.text.includes("$")));
   const translated = async (language: Language, origin: Form | null): Promise<string> => {
     if (language === "opentsdb") return textOf(emptyForm());
     if (!origin?.metric) return language === "promql" ? "" : language === "sql" ? sqlOf(emptyForm(), { measurement: TO_FILL_IN, field: "" }) : `SELECT mean(*) FROM "${TO_FILL_IN}" WHERE time >= $start AND time < $end GROUP BY time($step)`;
     const halves = await halvesOf(origin.metric, storedFields(database));
-    return language === "influxql" ? influxqlOf(origin, halves) : language === "sql" ? sqlOf(origin, halves) : promqlOf(origin, promqlName(halves));
+    return language === "influxql" ? influxqlOf(origin, await withField(halves, storedFields(database))) : language === "sql" ? sqlOf(origin, halves) : promqlOf(origin, promqlName(halves));
   };
   const choose = async (next: string) => {
     const language: Language = next === "influxql" || next === "promql" || next === "sql" ? next : "opentsdb";
@@ -101,7 +104,7 @@ export function Row({ question, database, index, canRemove, onChange, onRemove, 
         ? <FormFields form={form} database={database} onChange={(next) => change({ ...question, text: textOf(next) })} />
         // Another language begins with another text.
         : <Text key={question.language} question={question} database={database} onRun={run} />}
-      {question.language === "promql" && !question.text.includes("$") && question.text.length > FORMATTED_FROM && <button type="button" class="plain" title="In lines, as Prometheus writes it" onClick={format}>Format</button>}
+      {canFormat && <button type="button" class="plain" title={question.language === "sql" ? "A line for each clause" : "In lines, as Prometheus writes it"} onClick={format}>Format</button>}
       {canRemove && <button type="button" class="plain remove" aria-label={`Remove query ${index + 1}`} onClick={onRemove}>×</button>}
     </section>
   );

@@ -30,6 +30,15 @@ export function Failed({ error, text, again }: FailedProps) {
   );
 }
 
+/** Letters of a text that names its answer. */
+const NAMED_MAX = 90;
+
+/** A text on one line, and no longer than a caption is. */
+export function shortened(text: string, most = NAMED_MAX): string {
+  const line = text.replace(/\s+/g, " ").trim();
+  return line.length > most ? `${line.slice(0, most - 1)}…` : line;
+}
+
 /** Nothing to show, and what to do about it. */
 export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
   return (

@@ -3,7 +3,9 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Editing, Editor } from "../editor";
+import { useShowsTables } from "../hooks";
 import type { Language, Question } from "../question";
+import { Later } from "./later";
 
 const HINTS: Record<Language, string> = {
   opentsdb: "sum:$step-avg:rate:proc.net.bytes{iface=*}",
@@ -107,5 +109,21 @@ function Edited(props: EditedProps) {
     isFirst.current = false;
     sent.current = null;
   }, [props.asked]);
-  return <div class="editor" ref={host} />;
+  return (
+    <div class="edited">
+      <div class="editor" ref={host} />
+      {props.language === "sql" && <Tables database={props.database} onInsert={(name) => editor.current?.insert(name)} />}
+    </div>
+  );
+}
+
+/** The tables beside the editor of SQL, as long as somebody wants them. */
+function Tables(props: { database: string; onInsert: (name: string) => void }) {
+  const [isShown, show] = useShowsTables();
+  return (
+    <aside class={`tables ${isShown ? "open" : ""}`} aria-label="Tables">
+      <button type="button" class="plain" aria-expanded={isShown} title="Tables and their columns, whose names a click inserts" onClick={() => show(!isShown)}>Tables <span aria-hidden="true">{isShown ? "▾" : "▸"}</span></button>
+      {isShown && <Later which="Columns" {...props} />}
+    </aside>
+  );
 }

@@ -109,12 +109,12 @@ const VIEWS: [Explored["view"], string, string][] = [
 ];
 
 /** How answers are shown. */
-export function ViewBar({ explored, set, hasBuckets }: Pick<Props, "explored" | "set"> & { hasBuckets: boolean }) {
+export function ViewBar({ explored, set, hasBuckets, shown }: Pick<Props, "explored" | "set"> & { hasBuckets: boolean; shown: Explored["view"] }) {
   return (
     <div class="view">
       <div class="segments" role="group" aria-label="View">
         {VIEWS.filter(([view]) => hasBuckets || view !== "heatmap").map(([view, title, hint]) => (
-          <button key={view} type="button" title={hint} aria-pressed={view === (explored.view === "number" ? "graph" : explored.view)} onClick={() => set({ view })}>{title}</button>
+          <button key={view} type="button" title={hint} aria-pressed={view === shown} onClick={() => set({ view, isDrawn: view === "graph" && explored.questions.some(({ language }) => language === "sql") })}>{title}</button>
         ))}
       </div>
       <select aria-label="Lines" title="Lines that are shown, by their means" value={String(explored.top)} onChange={(event) => set({ top: Number(event.currentTarget.value) })}>

@@ -5,6 +5,7 @@ import type { Drawn } from "../asking";
 import { useGrowing } from "../hooks";
 import { type Series, type Value, isExact, labelsOf, nameOf } from "../series";
 import { type Zone, timeText } from "../time";
+import { inShort } from "../units";
 import { useOrder } from "./order";
 
 /** Labels that have columns of their own. */
@@ -63,7 +64,7 @@ export function Values({ of, zone, label }: { of: Drawn; zone: Zone; label: stri
               {hasLetters && <td>{letterIn(row.series)}</td>}
               <td>{named(row)}</td>
               {labels.map((name) => <td key={name}>{labelOf(row.series, name)}</td>)}
-              <td class="number">{row.value === null ? "–" : String(row.value)}</td>
+              <td class="number" title={row.value === null ? undefined : String(row.value)}>{row.value === null ? "–" : inShort(row.value)}</td>
               <td class="number nowrap">{row.atMs === null ? "–" : timeText(row.atMs, zone)}</td>
             </tr>
           ))}
