@@ -131,7 +131,9 @@ proptest! {
 
     /// Groups are those of a map, and folds leave nulls out.
     #[test]
-    fn groups_are_folded_as_lists_are((pairs, condition) in (pairs(), prop::option::of(condition()))) {
+    fn groups_are_folded_as_lists_are(
+        (pairs, condition) in (pairs(), prop::option::of(condition())),
+    ) {
         let fold = |fold, is_distinct| Folded {
             fold,
             of: Formula::Column(1),
@@ -193,7 +195,8 @@ proptest! {
         let found = all(Sorted::new(input(), &by, wanted, &meter));
         let mut expected = pairs.clone();
         expected.sort_by(|(a, _), (b, _)| {
-            let nulls = if nulls_first { b.is_none().cmp(&a.is_none()) } else { a.is_none().cmp(&b.is_none()) };
+            let nulls = a.is_none().cmp(&b.is_none());
+            let nulls = if nulls_first { nulls.reverse() } else { nulls };
             nulls.then(if descending { b.cmp(a) } else { a.cmp(b) })
         });
         expected.truncate(wanted.map_or(usize::MAX, |wanted| wanted as usize));
@@ -201,7 +204,8 @@ proptest! {
 
         let found = all(Limited::new(input(), offset, limit, &meter));
         let rest = pairs.iter().skip(offset as usize);
-        let expected: Vec<Pair> = rest.take(limit.map_or(usize::MAX, |l| l as usize)).copied().collect();
+        let most = limit.map_or(usize::MAX, |limit| limit as usize);
+        let expected: Vec<Pair> = rest.take(most).copied().collect();
         prop_assert_eq!(found, super::tests::rows(&expected));
 
         let keys = [Formula::Column(1), Formula::Column(0)];
