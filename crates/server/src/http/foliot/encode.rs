@@ -388,7 +388,7 @@ mod tests {
 
     fn answer(feed: impl FnOnce(&mut Encoder<'_>, &mut Vec<u8>)) -> serde_json::Value {
         let mut out = Vec::new();
-        let mut encoder = Encoder::new(Unit::Nanos, None, 1 << 20);
+        let mut encoder = Encoder::new(Spelling { unit: Unit::Nanos, is_exact: false }, None, 1 << 20);
         feed(&mut encoder, &mut out);
         let (ran, reads) = (&Ran::default(), Reads::default());
         let told = Told { ran, reads, took_ms: 0.0, notes: &[], tables: None, tree: None };
@@ -468,7 +468,7 @@ mod tests {
         assert_eq!(answer(|_, _| {})["series"], json!([]));
         let samples = Samples { times_ns: vec![0; 99], values: Values::Float(vec![0.5; 99]) };
         let frame = Frame { head: Arc::default(), samples, is_last: true };
-        let mut encoder = Encoder::new(Unit::Millis, None, 50);
+        let mut encoder = Encoder::new(Spelling { unit: Unit::Millis, is_exact: false }, None, 50);
         let failure = encoder.frame(&frame, "m", &mut Vec::new()).unwrap_err();
         assert!(failure.message.contains("limits.query_memory_bytes"), "{}", failure.message);
     }
