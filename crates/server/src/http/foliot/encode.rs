@@ -388,7 +388,8 @@ mod tests {
 
     fn answer(feed: impl FnOnce(&mut Encoder<'_>, &mut Vec<u8>)) -> serde_json::Value {
         let mut out = Vec::new();
-        let mut encoder = Encoder::new(Spelling { unit: Unit::Nanos, is_exact: false }, None, 1 << 20);
+        let mut encoder =
+            Encoder::new(Spelling { unit: Unit::Nanos, is_exact: false }, None, 1 << 20);
         feed(&mut encoder, &mut out);
         let (ran, reads) = (&Ran::default(), Reads::default());
         let told = Told { ran, reads, took_ms: 0.0, notes: &[], tables: None, tree: None };
