@@ -43,6 +43,15 @@ pub(crate) fn filtered(relation: Relation, condition: Option<Formula>) -> Relati
     }
 }
 
+/// What the rows become, which have so many columns: where each stays what it is, they do.
+pub(crate) fn calculated(input: Relation, columns: Vec<Formula>, width: usize) -> Relation {
+    let stays = |(at, column): (usize, &Formula)| *column == Formula::Column(at);
+    match columns.len() == width && columns.iter().enumerate().all(stays) {
+        true => input,
+        false => Relation::Calculated { input: Box::new(input), columns },
+    }
+}
+
 /// Groups by labels and one window of time, whose folds are of fields as they are stored.
 struct Straight {
     sifted: Sifted,
@@ -159,6 +168,7 @@ impl Straight {
         // Those behind them only tell which groups there are.
         let places = (1..=seen).map(relation::Column::Place);
         let columns: Vec<relation::Column> = self.keys.iter().cloned().chain(places).collect();
+        let width = columns.len();
         let selected = Relation::Selected(Box::new(Selected { select, columns, is_one }));
         let keys = self.keys.len();
         let told = self.told.into_iter().map(|(place, counts)| {
@@ -169,7 +179,7 @@ impl Straight {
             }
         });
         let columns = (0..keys).map(Formula::Column).chain(told).collect();
-        Relation::Calculated { input: Box::new(selected), columns }
+        calculated(selected, columns, width)
     }
 }
 

@@ -179,6 +179,7 @@ fn folded(text: &mut Text, of: &Folded, input: &Relation) {
     let name = match of.fold {
         Fold::Smallest => "min".to_owned(),
         Fold::Largest => "max".to_owned(),
+        Fold::Rows => "count(rows)".to_owned(),
         Fold::Quantile(share) => format!("{share} quantile"),
         fold => word(&fold),
     };
