@@ -13,7 +13,7 @@ pub enum Error {
         /// What the query would have held after the step that was refused.
         wanted_bytes: u64,
     },
-    /// The query reads, or fills, more samples than it may.
+    /// The query does more work, counted in samples, than it may.
     Samples {
         /// `limits.query_samples`.
         limit: u64,
@@ -53,8 +53,8 @@ impl fmt::Display for Error {
             ),
             Self::Samples { limit } => write!(
                 f,
-                "the query reads more than {limit} samples, with ten for each row that it would make \
-                 up for an empty window: ask for fewer series, longer windows or a shorter time, or \
+                "the query looks at more than {limit} samples, with ten for each row that it would \
+                 make up for an empty window: ask for fewer series, longer windows or a shorter time, or \
                  raise limits.query_samples"
             ),
             Self::Sources { limit, wanted } => write!(

@@ -238,7 +238,7 @@ impl<'q> Looked<'q> {
         Self { meter: walk.meter, values: 0 }
     }
 
-    /// Counts `values` as samples, and asks at times whether the query may go on.
+    /// Counts `values` as work, and asks at times whether the query may go on.
     fn at(&mut self, values: usize) -> Result<(), Error> {
         self.values += values;
         if self.values >= CHUNK_SAMPLES {

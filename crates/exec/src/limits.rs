@@ -1,6 +1,6 @@
 //! What one request may take, and the meter that holds it to that.
 //!
-//! Memory is charged before it is allocated; samples, deadline and cancellation are checked once
+//! Memory is charged before it is allocated; work, deadline and cancellation are checked once
 //! per block of at most [`CHUNK_SAMPLES`] samples, so that a query stops within microseconds of
 //! being told to, whatever it is doing.
 
@@ -26,8 +26,9 @@ pub struct Limits {
     /// Memory for samples, windows and frames under way (`limits.query_memory_bytes`).
     /// Default 256 MiB: half of the smallest machine this runs on.
     pub memory_bytes: u64,
-    /// Samples read from the store, or made up for empty windows (`limits.query_samples`).
-    /// Default 1 000 000 000, some ten seconds of one core.
+    /// Work, counted in samples (`limits.query_samples`): those read from the store, those made up
+    /// for empty windows, and values that operators look at again. Default 1 000 000 000, some ten
+    /// seconds of one core.
     pub samples: u64,
     /// Stored series selected at a time. Default: no bound.
     pub series: usize,
@@ -72,7 +73,7 @@ pub struct Meter {
     account: Arc<Account>,
     /// Tells the threads of one run to stop; another run goes on.
     stopped: Arc<AtomicBool>,
-    /// Samples that the account had counted when this run began.
+    /// Samples that the account had read when this run began.
     samples_before: u64,
 }
 
@@ -83,6 +84,9 @@ struct Account {
     began: Instant,
     memory_bytes: AtomicU64,
     memory_peak_bytes: AtomicU64,
+    /// What was done, in samples: also what was made up, or looked at again.
+    work: AtomicU64,
+    /// Samples read from the store.
     samples: AtomicU64,
     /// Stored series selected so far.
     selected: AtomicU64,
@@ -113,6 +117,7 @@ impl Meter {
             began: Instant::now(),
             memory_bytes: AtomicU64::new(0),
             memory_peak_bytes: AtomicU64::new(0),
+            work: AtomicU64::new(0),
             samples: AtomicU64::new(0),
             selected: AtomicU64::new(0),
             met: AtomicU8::new(0),
@@ -127,14 +132,30 @@ impl Meter {
         Self { account: self.account.clone(), stopped: Arc::default(), samples_before }
     }
 
-    /// Counts `samples` and checks that the work may go on.
+    /// Counts samples that were read from the store, which is work too, and checks that it may go
+    /// on.
+    ///
+    /// # Errors
+    /// As [`Meter::check`].
+    pub(crate) fn read(&self, samples: usize) -> Result<(), Error> {
+        self.note_read(samples);
+        self.check(samples)
+    }
+
+    /// Counts samples that were read from the store, whose work is counted elsewhere.
+    pub(crate) fn note_read(&self, samples: usize) {
+        self.account.samples.fetch_add(samples as u64, Ordering::Relaxed);
+    }
+
+    /// Counts work that takes as long as reading so many samples does, and checks that it may go
+    /// on. What is made up or looked at again is work, and was not read.
     ///
     /// # Errors
     /// Why it may not.
-    pub fn check(&self, samples: usize) -> Result<(), Error> {
+    pub fn check(&self, work: usize) -> Result<(), Error> {
         let Account { limits, cancel, began, .. } = &*self.account;
-        let before = self.account.samples.fetch_add(samples as u64, Ordering::Relaxed);
-        if before.saturating_add(samples as u64) > limits.samples {
+        let before = self.account.work.fetch_add(work as u64, Ordering::Relaxed);
+        if before.saturating_add(work as u64) > limits.samples {
             self.account.meet(SAMPLES);
             return Err(Error::Samples { limit: limits.samples });
         }
@@ -152,13 +173,13 @@ impl Meter {
         Ok(())
     }
 
-    /// Checks that so many samples more may be counted, which are still to come.
+    /// Checks that so much more work may be done, which is still to come.
     ///
     /// # Errors
-    /// When they may not.
-    pub(crate) fn foresee(&self, samples: u64) -> Result<(), Error> {
-        let Account { limits, samples: counted, .. } = &*self.account;
-        if counted.load(Ordering::Relaxed).saturating_add(samples) > limits.samples {
+    /// When it may not.
+    pub(crate) fn foresee(&self, more: u64) -> Result<(), Error> {
+        let Account { limits, work, .. } = &*self.account;
+        if work.load(Ordering::Relaxed).saturating_add(more) > limits.samples {
             self.account.meet(SAMPLES);
             return Err(Error::Samples { limit: limits.samples });
         }
@@ -237,7 +258,7 @@ impl Meter {
         &self.account.limits
     }
 
-    /// Samples of the whole request so far.
+    /// Samples that the whole request read from the store so far.
     pub fn samples_of_all(&self) -> u64 {
         self.account.samples.load(Ordering::Relaxed)
     }
@@ -247,7 +268,12 @@ impl Meter {
         self.account.memory_bytes.load(Ordering::Relaxed)
     }
 
-    /// Samples of this run.
+    /// What was done for the whole request so far, in samples.
+    pub(crate) fn work(&self) -> u64 {
+        self.account.work.load(Ordering::Relaxed)
+    }
+
+    /// Samples that this run read from the store.
     pub(crate) fn samples(&self) -> u64 {
         self.account.samples.load(Ordering::Relaxed) - self.samples_before
     }
@@ -375,7 +401,7 @@ mod tests {
     fn runs_of_one_request_share_an_account() {
         let request = meter(100, 10, Duration::from_secs(60));
         let first = request.of_run();
-        first.check(6).unwrap();
+        first.read(6).unwrap();
         let held = {
             let mut held = first.open();
             held.resize(80).unwrap();
@@ -385,8 +411,10 @@ mod tests {
         first.stop();
         assert!(matches!(first.check(0), Err(Error::Cancelled)));
         let second = request.of_run();
-        second.check(3).unwrap();
-        assert_eq!((first.samples(), second.samples()), (9, 3));
+        second.read(2).unwrap();
+        // What is made up is work, and was not read.
+        second.check(1).unwrap();
+        assert_eq!((first.samples(), second.samples()), (8, 2));
         assert!(second.open().add(30).is_err());
         drop(held);
         second.open().add(30).unwrap();

@@ -34,7 +34,8 @@ pub struct Ran {
     pub series: u64,
     /// Stored series selected.
     pub series_selected: u64,
-    /// Samples read from the store, or made up for empty windows.
+    /// Samples read from the store, each once for every time that the question reads its series.
+    /// What blocks tell by their summaries is not read.
     pub samples_scanned: u64,
     /// Samples answered.
     pub samples_answered: u64,
@@ -95,11 +96,11 @@ pub(crate) fn run_question<'q>(
     meter: &'q Meter,
     on_frame: OnFrame<'_>,
 ) -> Result<ControlFlow<()>, Error> {
-    let (count, before) = (set.len() as u32, meter.samples());
+    let (count, before) = (set.len() as u32, meter.work());
     let threads = meter.limits().threads.max(1);
     for index in 0..count {
         let left = u64::from(count - index);
-        let each = (meter.samples() - before) / u64::from(index.max(1));
+        let each = (meter.work() - before) / u64::from(index.max(1));
         if threads > 1 && left > 1 && each.saturating_mul(left) > SAMPLES_WORTH_THREADS {
             return lanes::run(set, index..count, question, meter, on_frame);
         }

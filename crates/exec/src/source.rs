@@ -76,6 +76,7 @@ impl<'q> Source<'q> {
                     scan: Some(scan),
                     spares: Arc::clone(spares),
                     is_found: false,
+                    is_ahead: false,
                     step: None,
                     charge,
                 })))
@@ -88,6 +89,7 @@ impl<'q> Source<'q> {
                 let mut samples = Samples::default();
                 samples.append(all, start..end);
                 let members = if samples.is_empty() { Vec::new() } else { vec![sid] };
+                meter.note_read(samples.len());
                 let samples = Arc::new(samples);
                 Ok(Stream::Ready(crate::stream::Ready { samples, members, ..Default::default() }))
             }
@@ -284,6 +286,14 @@ impl Runs<'_> {
     pub(crate) fn next(&mut self, run: &mut Run) -> Result<bool, Error> {
         self.charge.resize(SCAN_BYTES + self.scan.merge_bytes())?;
         let goes_on = self.scan.next_run(run)?;
+        self.meter.read(run.len())?;
+        Ok(goes_on)
+    }
+
+    /// The same, to see where samples lie which will be read again: then they count.
+    pub(crate) fn next_ahead(&mut self, run: &mut Run) -> Result<bool, Error> {
+        self.charge.resize(SCAN_BYTES + self.scan.merge_bytes())?;
+        let goes_on = self.scan.next_run(run)?;
         self.meter.check(run.len())?;
         Ok(goes_on)
     }
@@ -349,6 +359,8 @@ pub(crate) struct Stored<'q> {
     scan: Option<Scan>,
     spares: Arc<Spares>,
     is_found: bool,
+    /// Whether it is read to see where its blocks lie, and will be read again.
+    pub(crate) is_ahead: bool,
     /// What it takes is this step's.
     pub(crate) step: Option<Arc<Step>>,
     charge: Charge<'q>,
@@ -368,7 +380,10 @@ impl Stored<'_> {
             Some(step) => step.time(|| scan.next(out))?,
             None => scan.next(out)?,
         };
-        meter.check(out.len())?;
+        match self.is_ahead {
+            true => meter.check(out.len())?,
+            false => meter.read(out.len())?,
+        }
         if goes_on {
             self.find(out.len());
         }
@@ -417,7 +432,7 @@ impl Stored<'_> {
             chunk.clear();
             self.charge.resize(SCAN_BYTES + scan.merge_bytes())?;
             if scan.next(&mut chunk)? {
-                meter.check(chunk.len())?;
+                meter.read(chunk.len())?;
                 passed = None;
                 out.clear();
                 out.append(&chunk, chunk.len().saturating_sub(1)..chunk.len());
@@ -434,6 +449,7 @@ impl Stored<'_> {
                 scan = self.snapshot.scan(self.sid, last)?;
                 if block.start_ns == block.end_ns {
                     scan.next(out)?;
+                    meter.read(out.len())?;
                     break;
                 }
             } else {

@@ -35,7 +35,7 @@ pub struct Took {
     pub time: Duration,
     /// Series that it came to.
     pub series: u64,
-    /// Samples that were read or made up for it.
+    /// Samples that were read for it from the store.
     pub samples: u64,
 }
 

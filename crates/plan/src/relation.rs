@@ -6,6 +6,7 @@
 //! in the question. Columns have no names here, but places.
 
 mod formula;
+mod shown;
 mod told;
 
 pub use formula::{Bucket, Formula, Kept, Part, Width, Words};
@@ -71,6 +72,8 @@ pub struct Selected {
     pub select: Select,
     /// What the rows have.
     pub columns: Vec<Column>,
+    /// Whether there is a row in any case: of nulls, where the selection has none.
+    pub is_one: bool,
 }
 
 /// What a row has of a table's.

@@ -128,7 +128,7 @@ fn scanned(scan: &Scan) -> String {
     names.join(", ")
 }
 
-fn laid_out(layout: &Layout) -> String {
+pub(crate) fn laid_out(layout: &Layout) -> String {
     let windows = match &layout.windows {
         Some(Buckets { width_ns, .. }) => format!(" each {}", span(*width_ns)),
         None => String::new(),
@@ -190,7 +190,7 @@ fn selected(selector: &Selector) -> String {
     }
 }
 
-fn tested(test: &Test) -> String {
+pub(crate) fn tested(test: &Test) -> String {
     match test {
         Test::Any => "*".to_owned(),
         Test::AnyOf(texts) | Test::AnyOfLower(texts) => texts.join("|"),
@@ -201,7 +201,7 @@ fn tested(test: &Test) -> String {
 }
 
 /// A length of time in the largest unit that it is a whole number of.
-fn span(ns: i64) -> String {
+pub(crate) fn span(ns: i64) -> String {
     const UNITS: [(i64, &str); 6] = [
         (86_400_000_000_000, "d"),
         (3_600_000_000_000, "h"),
@@ -218,7 +218,7 @@ fn span(ns: i64) -> String {
 }
 
 /// The name of a variant as words: `UpperMedian` is `upper median`.
-fn word<T: Debug>(of: &T) -> String {
+pub(crate) fn word<T: Debug>(of: &T) -> String {
     let text = format!("{of:?}");
     let name = text.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
     let mut words = String::new();

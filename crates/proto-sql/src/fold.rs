@@ -43,6 +43,15 @@ pub(crate) fn filtered(relation: Relation, condition: Option<Formula>) -> Relati
     }
 }
 
+/// What the rows become, which have so many columns: where each stays what it is, they do.
+pub(crate) fn calculated(input: Relation, columns: Vec<Formula>, width: usize) -> Relation {
+    let stays = |(at, column): (usize, &Formula)| *column == Formula::Column(at);
+    match columns.len() == width && columns.iter().enumerate().all(stays) {
+        true => input,
+        false => Relation::Calculated { input: Box::new(input), columns },
+    }
+}
+
 /// Groups by labels and one window of time, whose folds are of fields as they are stored.
 struct Straight {
     sifted: Sifted,
@@ -96,8 +105,10 @@ impl Straight {
             let place = straight.add(field, reducer);
             straight.told.push((place, counts));
         }
-        // A group has a row where any field has a sample.
-        for field in &table.fields {
+        // A group has a row where any field has a sample. Where all rows are one group there is one
+        // in any case.
+        let others = if groups.keys.is_empty() { &[][..] } else { &table.fields };
+        for field in others {
             if !straight.folds.iter().any(|(known, _)| known == field) {
                 straight.add(field.clone(), Reducer::Count);
             }
@@ -115,7 +126,7 @@ impl Straight {
     }
 
     fn relation(self, table: &Table, sources_max: Option<u64>) -> Relation {
-        let has_keys = !self.keys.is_empty();
+        let is_one = self.keys.is_empty();
         let heads: Arc<[Arc<str>]> = self.heads.into();
         let layout = Arc::new(Layout {
             range: self.sifted.range,
@@ -151,13 +162,14 @@ impl Straight {
             columns.push(column(&field.0, Calculate::Slot(index)));
         }
         let slots = inputs.len();
+        let seen = self.told.iter().map(|(place, _)| place + 1).max().unwrap_or_default();
         let absent = Absent::Value(Item::Null);
         let select = Select { inputs, slots, columns, absent, descending: false };
-        let places = (0..slots).map(|slot| relation::Column::Place(slot + 1));
+        // Those behind them only tell which groups there are.
+        let places = (1..=seen).map(relation::Column::Place);
         let columns: Vec<relation::Column> = self.keys.iter().cloned().chain(places).collect();
-        let count = columns.len();
-        let selected = Relation::Selected(Box::new(Selected { select, columns }));
-        let selected = if has_keys { selected } else { one_row(selected, count) };
+        let width = columns.len();
+        let selected = Relation::Selected(Box::new(Selected { select, columns, is_one }));
         let keys = self.keys.len();
         let told = self.told.into_iter().map(|(place, counts)| {
             let column = Formula::Column(keys + place);
@@ -167,21 +179,8 @@ impl Straight {
             }
         });
         let columns = (0..keys).map(Formula::Column).chain(told).collect();
-        Relation::Calculated { input: Box::new(selected), columns }
+        calculated(selected, columns, width)
     }
-}
-
-/// The one row that there is, or a row of nulls where there is none.
-fn one_row(relation: Relation, columns: usize) -> Relation {
-    let fold = |place| Folded {
-        fold: Fold::Largest,
-        of: Formula::Column(place),
-        by: Formula::Column(place),
-        condition: None,
-        is_distinct: false,
-    };
-    let folds = (0..columns).map(fold).collect();
-    Relation::Grouped(Box::new(Grouped { input: relation, keys: Vec::new(), folds }))
 }
 
 /// The field that is folded, and how; nothing where that takes rows.

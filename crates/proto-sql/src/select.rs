@@ -1,6 +1,6 @@
 //! SELECT: what stands behind FROM, tested, grouped, calculated, put in order, and cut.
 
-use crate::fold::{filtered, grouped};
+use crate::fold::{calculated, filtered, grouped};
 use crate::lowering::{Groups, Lowering};
 use crate::query::{Known, Limits, Rows, limited, ordinal, place};
 use crate::scope::{Column, Scope};
@@ -289,7 +289,10 @@ impl Lowered {
         };
         let count = self.outputs.len();
         let columns = all.iter().map(|typed| typed.formula.clone()).collect();
-        let mut relation = Relation::Calculated { input: Box::new(input), columns };
+        let mut relation = match &self.groups {
+            Some(groups) => calculated(input, columns, groups.keys.len() + groups.folds.len()),
+            None => Relation::Calculated { input: Box::new(input), columns },
+        };
         let places = || (0..count).map(Formula::Column).collect();
         if is_distinct {
             let grouped = Grouped { input: relation, keys: places(), folds: Vec::new() };

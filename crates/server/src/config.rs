@@ -251,7 +251,9 @@ settings! {
     /// statements, all of them together.
     limits_query_seconds: Duration = Duration::from_secs(60),
         "limits.query_seconds", "limits-query-seconds";
-    /// Samples that one query may read. A row that is made up for an empty window counts as ten.
+    /// Work that one query may do, counted in samples: those that it reads, those that it looks at
+    /// again, as PromQL's functions do at each instant; and a row that is made up for an empty
+    /// window counts as ten. So it may be more than the samples read that an answer tells.
     limits_query_samples: u64 = 1_000_000_000, "limits.query_samples", "limits-query-samples";
     /// Largest answer of a target that is scraped, unpacked; a `body_size_limit` may say less.
     limits_scrape_body_bytes: ByteSize = ByteSize(64 << 20),

@@ -106,7 +106,7 @@ pub(super) fn gridded(
     steps: &Steps,
     each: OnSeries<'_>,
 ) -> Result<(), Error> {
-    // Each of its instants counts as a sample, before there are any.
+    // Each of its instants is work, before there are any.
     walk.meter.check(steps.count)?;
     walk.meter.open().add(steps.count.saturating_mul(size_of::<(i64, f64)>()))?;
     let inner = evaluated(walk, input, steps)?;

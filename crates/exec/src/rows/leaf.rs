@@ -15,8 +15,9 @@ pub(crate) struct Leaf<'q>(Of<'q>);
 enum Of<'q> {
     /// The time, and what rows carry.
     Stored(Box<Scanned<'q>>),
-    /// What is taken of the tables of a selection.
-    Selected(Box<Joined<'q>>, &'q [relation::Column]),
+    /// What is taken of the tables of a selection; whether there is a row still to come, where
+    /// there is one in any case.
+    Selected(Box<Joined<'q>>, &'q [relation::Column], bool),
 }
 
 impl<'q> Leaf<'q> {
@@ -26,7 +27,7 @@ impl<'q> Leaf<'q> {
 
     pub(crate) fn selected(of: &'q Selected, context: Context<'q>) -> Result<Self, Error> {
         let joined = Joined::new(&of.select, context)?;
-        Ok(Self(Of::Selected(Box::new(joined), &of.columns)))
+        Ok(Self(Of::Selected(Box::new(joined), &of.columns, of.is_one)))
     }
 
     /// The next columns, and how many rows they have; nothing at the end.
@@ -40,8 +41,12 @@ impl<'q> Leaf<'q> {
                 let columns = std::iter::once(Column::Times(times_ns)).chain(carried);
                 Ok(Some((columns.collect(), rows)))
             }
-            Of::Selected(joined, columns) => {
-                let Some((piece, _)) = joined.next()? else { return Ok(None) };
+            Of::Selected(joined, columns, is_due) => {
+                let is_due = std::mem::take(is_due);
+                let Some((piece, _)) = joined.next()? else {
+                    let nulls = || columns.iter().map(|_| Column::Same(Item::Null, 1)).collect();
+                    return Ok(is_due.then(|| (nulls(), 1)));
+                };
                 let of = |column: &relation::Column| match column {
                     relation::Column::Label(name) => match piece.head.label(name) {
                         "" => Column::Same(Item::Null, piece.rows),

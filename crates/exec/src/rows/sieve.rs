@@ -172,7 +172,7 @@ impl<'q> Sieve<'q> {
                 }
                 self.runs.skip()?;
             }
-            if !self.runs.next(&mut self.run)? {
+            if !self.runs.next_ahead(&mut self.run)? {
                 return Ok(ranges);
             }
             let last = self.run.len().saturating_sub(1);

@@ -223,6 +223,7 @@ impl<'q> Reader<'q> {
         let mut chunk = Samples::default();
         loop {
             if let stream::Stream::Stored(stored) = &mut stream {
+                stored.is_ahead = true;
                 while let Some(block) = stored.peek() {
                     out.push((block.range.start_ns, block.range.end_ns));
                     stored.skip(self.meter)?;
@@ -257,7 +258,10 @@ impl<'q> Reader<'q> {
                     let known =
                         ahead.iter_mut().find(|(of, all)| *of == sid && lies_in(all, slice));
                     match known {
-                        Some((_, all)) => cursor.samples = std::mem::take(all),
+                        Some((_, all)) => {
+                            self.meter.note_read(all.len());
+                            cursor.samples = std::mem::take(all);
+                        }
                         None => self.read_field(sid, slice, &mut cursor.samples)?,
                     }
                 }
@@ -498,6 +502,7 @@ impl<'q> Newest<'q> {
         if self.scan.value.is_some() && value.is_null() {
             return Ok(None);
         }
+        meter.note_read(self.found.iter().flatten().count());
         let measurement = &self.scan.measurement;
         let carried = self.scan.carried.iter().zip(&self.places);
         let carried = carried.map(|(carried, place)| match place {

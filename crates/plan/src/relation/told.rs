@@ -1,8 +1,10 @@
 //! What operators do, in words.
 
-use super::{Fold, Relation};
+use super::shown::{field_of, listed};
+use super::{Grouped, Relation, Selected};
 use crate::Told;
 use crate::rows::Rows;
+use crate::told::laid_out;
 
 impl Relation {
     /// What the outermost operator does.
@@ -12,19 +14,27 @@ impl Relation {
                 Told::new("rows", format!("{} of the question", rows.len()))
             }
             Self::Stored(scan) => Rows::Scan(scan.clone()).told(),
-            Self::Selected(of) => Told::new("fold", format!("{} columns", of.select.columns.len())),
-            Self::Filtered { .. } => Told::new("keep", "rows that pass"),
-            Self::Calculated { columns, .. } => {
-                Told::new("calculate", format!("{} columns", columns.len()))
+            Self::Selected(of) => Told::new("fold", selected(of)),
+            Self::Filtered { input, condition } => {
+                Told::new("keep", format!("rows where {}", condition.shown(input)))
             }
-            Self::Grouped(of) if of.folds.is_empty() => Told::new("distinct", ""),
+            Self::Calculated { input, columns } => {
+                Told::new("calculate", listed(columns.iter().map(|column| column.shown(input))))
+            }
             Self::Grouped(of) => {
-                let folds: Vec<String> = of.folds.iter().map(|each| word(each.fold)).collect();
-                Told::new("group", format!("by {} keys: {}", of.keys.len(), folds.join(", ")))
+                let Grouped { input, keys, folds } = &**of;
+                let keys = listed(keys.iter().map(|key| key.shown(input)));
+                let folded = listed(folds.iter().map(|fold| fold.shown(input)));
+                match (folds.is_empty(), keys.is_empty()) {
+                    (true, _) => Told::new("distinct", keys),
+                    (false, true) => Told::new("group", format!("all rows: {folded}")),
+                    (false, false) => Told::new("group", format!("by {keys}: {folded}")),
+                }
             }
-            Self::Sorted { by, wanted, .. } => {
+            Self::Sorted { input, by, wanted } => {
                 let wanted = wanted.map_or(String::new(), |wanted| format!(", the first {wanted}"));
-                Told::new("sort", format!("by {}{wanted}", by.len()))
+                let by = listed(by.iter().map(|order| order.shown(input)));
+                Told::new("sort", format!("by {by}{wanted}"))
             }
             Self::Limited { offset, limit, .. } => {
                 let limit = limit.map_or("all".to_owned(), |limit| limit.to_string());
@@ -60,9 +70,25 @@ impl Relation {
     }
 }
 
-fn word(fold: Fold) -> String {
-    match fold {
-        Fold::Quantile(share) => format!("{share} quantile"),
-        fold => format!("{fold:?}").to_lowercase(),
-    }
+/// Which folds of which fields, in which groups, and what else says which groups there are.
+fn selected(of: &Selected) -> String {
+    let folds: Vec<_> = of.columns.iter().filter(|column| of.fold(column).is_some()).collect();
+    let what = listed(folds.iter().map(|column| of.shown(column)));
+    let reduce = folds.first().and_then(|column| of.fold(column));
+    let (measurement, groups) = match reduce {
+        Some(reduce) => {
+            let measurement = match &reduce.input {
+                Rows::Scan(scan) => &*scan.measurement,
+                _ => "",
+            };
+            (measurement, laid_out(&reduce.layout))
+        }
+        None => ("", String::new()),
+    };
+    let others: Vec<String> = of.unseen().map(|reduce| field_of(reduce).to_owned()).collect();
+    let others = match others.is_empty() {
+        true => String::new(),
+        false => format!(", groups without values by {}", listed(others.into_iter())),
+    };
+    format!("{what} of {measurement}{groups}{others}")
 }

@@ -68,7 +68,7 @@ fn first_ns(
         return Ok(Some(block.range.start_ns));
     }
     let mut run = Run::default();
-    runs.next(&mut run)?;
+    runs.next_ahead(&mut run)?;
     Ok(run.time_ns(0))
 }
 
