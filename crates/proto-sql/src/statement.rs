@@ -183,6 +183,20 @@ fn check_length(tokens: &[TokenWithSpan]) -> Result<(), SqlError> {
                 | Keyword::INTERSECT
                 | Keyword::JOIN
                 | Keyword::EXPLAIN
+                | Keyword::NOTNULL
+                | Keyword::XOR
+                | Keyword::DIV
+                | Keyword::GLOB
+                | Keyword::RLIKE
+                | Keyword::REGEXP
+                | Keyword::MATCH
+                | Keyword::MEMBER
+                | Keyword::OVERLAPS
+                | Keyword::OPERATOR
+                | Keyword::MINUS
+                | Keyword::PIVOT
+                | Keyword::UNPIVOT
+                | Keyword::MATCH_RECOGNIZE
         ),
         Token::Whitespace(_)
         | Token::Comma
