@@ -250,7 +250,7 @@ fn long_and_deep_statements_end_no_server() {
     let names = |times: usize, each: &dyn Fn(usize) -> String| -> String {
         (0..times).map(each).collect::<Vec<_>>().join(", ")
     };
-    for times in [18, 240, 490, 3_000, 24_000] {
+    for times in [18, 490, 24_000] {
         let operators = [
             "+",
             "-",
