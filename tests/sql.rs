@@ -12,6 +12,7 @@ mod harness;
 
 use harness::{Response, Scratch, Server};
 use serde_json::{Value as Json, json};
+use std::time::Instant;
 
 /// Rows of three hosts: one has a label more, and no row has all fields.
 const LINES: &str = "cpu,host=a,dc=eu usage=1.5,load=3i 1767225600\n\
@@ -234,5 +235,285 @@ fn foliot_query_takes_sql() {
     assert_eq!(json.lines().nth(1), Some(r#"{"host":"b","m":20.0}"#));
     let (is_answered, _, said) = query("csv", "SELECT hos FROM cpu");
     assert!(!is_answered && said.contains("did you mean host?"), "{said}");
+    server.stop();
+}
+
+/// Whatever stands in one another or behind one another, so often, is answered or refused: the
+/// server stands.
+#[test]
+fn long_and_deep_statements_end_no_server() {
+    let dir = Scratch::new();
+    let server = start(&dir);
+    let nested = |open: &str, inside: &str, close: &str, times: usize| {
+        format!("{}{inside}{}", open.repeat(times), close.repeat(times))
+    };
+    let names = |times: usize, each: &dyn Fn(usize) -> String| -> String {
+        (0..times).map(each).collect::<Vec<_>>().join(", ")
+    };
+    for times in [18, 490, 24_000] {
+        let operators = [
+            "+",
+            "-",
+            "*",
+            "/",
+            "%",
+            "^",
+            "&",
+            "|",
+            "#",
+            "=",
+            "<>",
+            "<",
+            ">=",
+            "||",
+            "~",
+            "~*",
+            "LIKE",
+            "ILIKE",
+            "AND",
+            "OR",
+            "IS DISTINCT FROM",
+            "->",
+            "@>",
+            "<<",
+        ];
+        let mut bodies: Vec<String> = Vec::new();
+        for operator in operators {
+            bodies.push(format!("1{}", format!(" {operator} 1").repeat(times)));
+            bodies.push(format!("load{}", format!(" {operator} load").repeat(times)));
+            bodies.push(format!("'a'{}", format!(" {operator} host").repeat(times)));
+        }
+        for prefix in ["NOT ", "- ", "+ ", "~ ", "EXTRACT(epoch FROM ", "INTERVAL ", "CAST("] {
+            bodies.push(format!("{}load", prefix.repeat(times)));
+        }
+        for suffix in ["::text", "::float::int", " IS NULL", " IS NOT TRUE", " COLLATE x", ".x"] {
+            bodies.push(format!("load{}", suffix.repeat(times)));
+        }
+        for suffix in [
+            " AT TIME ZONE 'UTC'",
+            " BETWEEN 1 AND 2",
+            " IN (1)",
+            "[1]",
+            " NOTNULL",
+            " ISNULL",
+            " NOT NULL",
+        ] {
+            bodies.push(format!("load{}", suffix.repeat(times)));
+        }
+        for (open, close) in [
+            ("(", ")"),
+            ("abs(", ")"),
+            ("coalesce(load, ", ")"),
+            ("nullif(", ", load)"),
+            ("(", " IN (load, usage))::int"),
+            ("(", " BETWEEN load AND usage)::int"),
+            ("(", " IS DISTINCT FROM load)::int"),
+            ("(", " IS NOT DISTINCT FROM load)::int"),
+            ("CASE WHEN up THEN ", " END"),
+            ("CASE ", " WHEN load THEN 1 WHEN 2 THEN 2 END"),
+            ("CASE load WHEN 1 THEN ", " ELSE 2 END"),
+            ("(SELECT ", ")"),
+            ("sum(", ")"),
+            ("(", " || 'x')"),
+            ("upper(", ")::text"),
+            ("date_bin('1 hour', ", ")"),
+            ("EXISTS (SELECT ", ")"),
+            ("ARRAY[", "]"),
+            ("-(", ")"),
+            ("NOT (", " > 1)"),
+            ("substring(", " FROM 1)"),
+        ] {
+            bodies.push(nested(open, "load", close, times));
+        }
+        bodies.push(format!("load IN ({})", names(times, &|_| "usage".to_owned())));
+        bodies.push(format!("1 IN ({})", names(times, &|_| "load".to_owned())));
+        bodies.push(format!("load IN ({})", names(times, &|at| at.to_string())));
+        bodies.push(format!("coalesce({})", names(times, &|_| "load".to_owned())));
+        bodies.push(names(times, &|_| "load".to_owned()));
+        bodies.push(names(times, &|_| "*".to_owned()));
+        bodies.push(format!("CASE{} END", " WHEN up THEN 1".repeat(times)));
+        let mut statements: Vec<String> = Vec::new();
+        for body in &bodies {
+            statements.push(format!("SELECT {body} FROM cpu"));
+            statements.push(format!("SELECT count(*) FROM cpu WHERE {body}"));
+            statements.push(format!("SELECT max(usage) FROM cpu GROUP BY {body} ORDER BY {body}"));
+        }
+        let chain = names(times, &|at| match at {
+            0 => "q0 AS (SELECT load FROM cpu)".to_owned(),
+            at => format!("q{at} AS (SELECT load FROM q{})", at - 1),
+        });
+        statements.push(format!("WITH {chain} SELECT load FROM q{}", times - 1));
+        let apart = names(times, &|at| format!("q{at} AS (SELECT load FROM cpu)"));
+        statements.push(format!("WITH {apart} SELECT load FROM q{}", times - 1));
+        statements.push(format!(
+            "WITH {}",
+            nested("x AS (WITH ", "y AS (SELECT 1)", " SELECT 1)", times)
+        ));
+        for (open, close) in [("(SELECT * FROM ", ") AS x"), ("(", ")"), ("cpu JOIN (", ") AS x")] {
+            statements.push(format!("SELECT * FROM {}", nested(open, "cpu", close, times)));
+        }
+        for repeated in [
+            " UNION SELECT 1",
+            " MINUS SELECT 1",
+            " EXCEPT SELECT 1",
+            " JOIN cpu ON TRUE",
+            ", cpu",
+            " FROM cpu",
+        ] {
+            statements.push(format!("SELECT 1{}", repeated.repeat(times)));
+        }
+        statements.push(format!("{}SELECT 1", "EXPLAIN ".repeat(times)));
+        statements.push(format!("{}SELECT 1", "(".repeat(times)));
+        statements.push("SELECT 1; ".repeat(times));
+        for statement in statements {
+            let began = Instant::now();
+            let answer = ask(&server, &statement, "csv");
+            let start: String = statement.chars().take(70).collect();
+            let took = began.elapsed();
+            assert!([200, 400, 413].contains(&answer.status), "{times}: {start}: {answer:?}");
+            assert!(took.as_secs() < 3, "{times} times took {took:?}: {start}");
+        }
+    }
+    server.stop();
+}
+
+/// Whole numbers and floats at their ends compare as the numbers that they are, whether rows or
+/// what reads them test it.
+#[test]
+fn numbers_of_all_kinds_compare_as_numbers() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    let integers = [i64::MIN, i64::MIN + 1, -1, 0, 1, 2, 1 << 53, i64::MAX - 1, i64::MAX];
+    let unsigned = [0, 1, 2, 1 << 53, i64::MAX as u64, i64::MAX as u64 + 1, u64::MAX];
+    let floats = [-1e300, -1.5, -1.0, -0.0, 0.5, 1.0, 1.5, 9.3e18, 1e300];
+    let mut lines = String::new();
+    for (at, number) in integers.iter().enumerate() {
+        lines.push_str(&format!("i i={number}i {at}\n"));
+    }
+    for (at, number) in unsigned.iter().enumerate() {
+        lines.push_str(&format!("u u={number}u {at}\n"));
+    }
+    for (at, number) in floats.iter().enumerate() {
+        lines.push_str(&format!("f f={number:e} {at}\n"));
+    }
+    assert_eq!(server.post("/api/v3/write_lp?db=d&precision=second", &lines).status, 204);
+    let wholes = |numbers: Vec<i128>| numbers.into_iter().map(Number::Whole).collect();
+    let columns: [(&str, Vec<Number>); 3] = [
+        ("i", wholes(integers.map(i128::from).to_vec())),
+        ("u", wholes(unsigned.map(i128::from).to_vec())),
+        ("f", floats.into_iter().map(Number::Float).collect()),
+    ];
+    let constants = [
+        "-9223372036854775808",
+        "-2",
+        "-1",
+        "0",
+        "1",
+        "9007199254740992",
+        "9223372036854775807",
+        "9223372036854775808",
+        "18446744073709551615",
+        "-1.5",
+        "-0.5",
+        "0.5",
+        "1.0",
+        "1.5",
+        "-1e300",
+        "1e300",
+        "9.3e18",
+        "'NaN'::float",
+        "'Infinity'::float",
+        "'-Infinity'::float",
+    ];
+    for (column, numbers) in &columns {
+        for constant in constants {
+            for operator in ["=", "<>", "<", "<=", ">", ">="] {
+                let bare = constant.trim_end_matches("::float").trim_matches('\'');
+                let with = match bare.parse() {
+                    Ok(whole) => Number::Whole(whole),
+                    Err(_) => Number::Float(bare.parse().unwrap()),
+                };
+                let holds = |number: &&Number| number.compares(operator, with);
+                let expected = format!("n\n{}\n", numbers.iter().filter(holds).count());
+                for of in [column.to_string(), format!("coalesce({column})")] {
+                    let condition = format!("{of} {operator} {constant}");
+                    let text = format!("SELECT count(*) AS n FROM {column} WHERE {condition}");
+                    assert_eq!(ask(&server, &text, "csv").text(), expected, "{text}");
+                }
+                let text =
+                    format!("SELECT count(*) AS n FROM {column} WHERE {constant} {} {column}", {
+                        match operator {
+                            "<" => ">",
+                            "<=" => ">=",
+                            ">" => "<",
+                            ">=" => "<=",
+                            operator => operator,
+                        }
+                    });
+                assert_eq!(ask(&server, &text, "csv").text(), expected, "{text}");
+            }
+        }
+    }
+    server.stop();
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Number {
+    Whole(i128),
+    Float(f64),
+}
+
+impl Number {
+    /// Two whole numbers compare as they are, others as floats.
+    fn compares(self, operator: &str, with: Self) -> bool {
+        fn of<T: PartialOrd>(operator: &str, a: T, b: T) -> bool {
+            match operator {
+                "=" => a == b,
+                "<>" => a != b,
+                "<" => a < b,
+                "<=" => a <= b,
+                ">" => a > b,
+                _ => a >= b,
+            }
+        }
+        let float = |number: Self| match number {
+            Self::Whole(whole) => whole as f64,
+            Self::Float(float) => float,
+        };
+        match (self, with) {
+            (Self::Whole(a), Self::Whole(b)) => of(operator, a, b),
+            (a, b) => of(operator, float(a), float(b)),
+        }
+    }
+}
+
+/// A window that begins before all times is an error, whether rows are read or blocks are folded,
+/// and takes no group with it; InfluxQL stamps it with the epoch.
+#[test]
+fn windows_at_the_ends_of_all_times_are_no_others() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    let lines = "m,h=a v=1 1000\nm,h=b v=2 2000\nm,h=a v=4 3600000000000\n\
+                 late v=1 9223372036854775806\nlate v=2 9223372036854775000\nlate v=4 0\n";
+    assert_eq!(server.post("/api/v3/write_lp?db=d&precision=nanosecond", lines).status, 204);
+    let windows = "SELECT date_bin(INTERVAL '1 hour', time) AS t, sum(v) AS s, count(*) AS n";
+    let rows = "SELECT date_bin(INTERVAL '1 hour', time) AS t, sum(v + 0) AS s, count(*) AS n";
+    let expected = "t,s,n\n1970-01-01T00:00:00,3.0,2\n1970-01-01T01:00:00,4.0,1\n";
+    for select in [windows, rows] {
+        let text = format!("{select} FROM m GROUP BY 1 ORDER BY 1");
+        assert_eq!(ask(&server, &text, "csv").text(), expected);
+        let text = format!("{select} FROM late GROUP BY 1 ORDER BY 1");
+        let late = "t,s,n\n1970-01-01T00:00:00,4.0,1\n2262-04-11T23:00:00,3.0,2\n";
+        assert_eq!(ask(&server, &text, "csv").text(), late);
+    }
+    let early = "m,h=c v=8 -9223372036854775000\n";
+    assert_eq!(server.post("/api/v3/write_lp?db=d&precision=nanosecond", early).status, 204);
+    for select in [windows, rows] {
+        let answer = ask(&server, &format!("{select} FROM m GROUP BY 1 ORDER BY 1"), "csv");
+        let said = answer.text();
+        assert!(said.contains("a window begins beyond all times"), "{said}");
+        let text = format!("{select} FROM m WHERE time >= 0 GROUP BY 1 ORDER BY 1");
+        assert_eq!(ask(&server, &text, "csv").text(), expected);
+    }
     server.stop();
 }

@@ -60,7 +60,7 @@ fn plan_over(
     let names: Arc<[Arc<str>]> = by.iter().map(|name| Arc::from(*name)).collect();
     let layout = Arc::new(Layout {
         range: TimeRange::new(START * SECOND, (START + seconds - 1) * SECOND),
-        windows: Some(Buckets { width_ns: width * SECOND, offset_ns: 0, zone: None }),
+        windows: Some(Buckets { width_ns: width * SECOND, offset_ns: 0, zone: None, whole: false }),
         order_by: names.clone(),
         group_by: names,
         descending: false,

@@ -94,7 +94,7 @@ fn of_series(engine: &Engine, field: &str, fold: Fold, width: i64) -> Vec<u64> {
 fn of_rows(engine: &Engine, field: &str, function: Reducer, width: i64) -> Vec<u64> {
     let layout = Arc::new(Layout {
         range: TimeRange::new(START * SECOND, (START + SAMPLES) * SECOND),
-        windows: Some(Buckets { width_ns: width * SECOND, offset_ns: 0, zone: None }),
+        windows: Some(Buckets { width_ns: width * SECOND, offset_ns: 0, zone: None, whole: false }),
         order_by: Arc::default(),
         group_by: Arc::default(),
         descending: false,

@@ -62,7 +62,12 @@ fn plan(folds: &[(&str, Reducer)], by_host: bool, above: Option<i64>, descending
     let input = |(index, (field, function)): (usize, &(&str, Reducer))| {
         let layout = Arc::new(Layout {
             range: TimeRange::new(START * SECOND, (START + MINUTES * WIDTH - 1) * SECOND),
-            windows: Some(Buckets { width_ns: WIDTH * SECOND, offset_ns: 0, zone: None }),
+            windows: Some(Buckets {
+                width_ns: WIDTH * SECOND,
+                offset_ns: 0,
+                zone: None,
+                whole: false,
+            }),
             order_by: names.clone(),
             group_by: names.clone(),
             descending,

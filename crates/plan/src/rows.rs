@@ -98,6 +98,9 @@ pub struct Buckets {
     pub offset_ns: i64,
     /// IANA name, checked by the door; nothing: UTC.
     pub zone: Option<Arc<str>>,
+    /// Whether a window that begins before all times is an error. Otherwise it is stamped with the
+    /// epoch, as in `InfluxDB`.
+    pub whole: bool,
 }
 
 /// Rows.

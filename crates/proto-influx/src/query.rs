@@ -167,9 +167,10 @@ fn parameter(value: &Value) -> Result<Parameter, QueryError> {
     match value {
         Value::String(text) => Ok(Parameter::String(text.clone())),
         Value::Bool(value) => Ok(Parameter::Boolean(*value)),
-        Value::Number(number) => Ok(match (number.as_i64(), number.as_f64()) {
+        Value::Number(number) => Ok(match (number.as_i64(), number.as_u64()) {
             (Some(value), _) => Parameter::Integer(value),
-            (None, value) => Parameter::Number(value.unwrap_or_default()),
+            (None, Some(value)) => Parameter::Unsigned(value),
+            (None, None) => Parameter::Number(number.as_f64().unwrap_or_default()),
         }),
         Value::Null => Err(unbound("null")),
         Value::Array(_) => Err(unbound("array")),

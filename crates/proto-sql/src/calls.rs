@@ -2,7 +2,7 @@
 
 mod windows;
 
-use crate::expression::{of_one_type, plain_name, power};
+use crate::expression::{alike, of_one_type, plain_name, power};
 use crate::lowering::Lowering;
 use crate::typed::{Type, Typed};
 use crate::{SqlError, catalogue, refused, span};
@@ -252,10 +252,10 @@ impl Lowering<'_> {
 
     fn null_if(&mut self, expr: &Expr, value: &Expr, other: &Expr) -> Result<Typed, SqlError> {
         let (value, other) = (self.expr(value)?, self.expr(other)?);
-        let equal = crate::expression::compared(expr, Operator::Equal, value.clone(), other)?;
-        let cases = vec![(equal.formula, Formula::Constant(Item::Null))];
-        let otherwise = Box::new(value.formula);
-        Ok(Typed::new(Formula::Chosen { cases, otherwise }, value.of))
+        let (value, other) = alike(expr, "nullif", value, other)?;
+        let of = value.of;
+        let (value, other) = (Box::new(value.formula), Box::new(other.formula));
+        Ok(Typed::new(Formula::NullIf { value, other }, of))
     }
 
     fn math(
@@ -296,7 +296,7 @@ impl Lowering<'_> {
     ) -> Result<Typed, SqlError> {
         let (least, most) = match function {
             Words::Lower | Words::Upper | Words::Length => (1, 1),
-            Words::Concat => (1, usize::MAX),
+            Words::Concat | Words::Join => (1, usize::MAX),
             Words::Trim | Words::TrimStart | Words::TrimEnd => (1, 2),
             Words::Replace | Words::Piece => (3, 3),
             Words::Part => (2, 3),

@@ -33,6 +33,7 @@ pub(crate) fn parameter(parameter: &Parameter) -> Typed {
         Parameter::Null => Typed::null(),
         Parameter::Boolean(truth) => Typed::constant(Item::Boolean(*truth), Type::Boolean),
         Parameter::Integer(number) => Typed::constant(Item::Integer(*number), Type::Integer),
+        Parameter::Unsigned(number) => Typed::constant(Item::Unsigned(*number), Type::Unsigned),
         Parameter::Float(number) => Typed::constant(Item::Float(*number), Type::Float),
         Parameter::Text(written) => text(written),
         Parameter::Time(time_ns) => Typed::constant(Item::Time(*time_ns), Type::Time),

@@ -1,7 +1,7 @@
 //! Expressions to formulas.
 
 mod operator;
-mod pattern;
+pub(crate) mod pattern;
 
 pub(crate) use operator::power;
 
@@ -42,11 +42,8 @@ impl Lowering<'_> {
             Expr::IsDistinctFrom(left, right) => self.distinct(expr, (left, right), true),
             Expr::IsNotDistinctFrom(left, right) => self.distinct(expr, (left, right), false),
             Expr::Between { expr: value, negated, low, high } => {
-                let value = self.expr(value)?;
-                let (low, high) = (self.expr(low)?, self.expr(high)?);
-                let from = compared(expr, Operator::GreaterOrEqual, value.clone(), low)?;
-                let to = compared(expr, Operator::LessOrEqual, value, high)?;
-                Ok(negated_if(*negated, both(Operator::And, from, to)))
+                let ends = [self.expr(value)?, self.expr(low)?, self.expr(high)?];
+                Ok(negated_if(*negated, between(expr, ends)?))
             }
             Expr::In { expr: value, target, negated, .. } => match target {
                 InTarget::List(list) => self.is_one_of(expr, value, list, *negated),
@@ -179,14 +176,10 @@ impl Lowering<'_> {
         are_distinct: bool,
     ) -> Result<Typed, SqlError> {
         let (left, right) = (self.expr(left)?, self.expr(right)?);
-        let is_null = |typed: &Typed| {
-            Typed::new(Formula::IsNull(Box::new(typed.formula.clone())), Type::Boolean)
-        };
-        let both_null = both(Operator::And, is_null(&left), is_null(&right));
-        let equal = compared(expr, Operator::Equal, left, right)?;
-        let no = Formula::Constant(Item::Boolean(false));
-        let equal = Typed::new(Formula::FirstOf(vec![equal.formula, no]), Type::Boolean);
-        Ok(negated_if(are_distinct, both(Operator::Or, both_null, equal)))
+        let (left, right) = alike(expr, "a comparison", left, right)?;
+        let (left, right) = (Box::new(left.formula), Box::new(right.formula));
+        let differ = Typed::new(Formula::Differ { left, right }, Type::Boolean);
+        Ok(negated_if(!are_distinct, differ))
     }
 
     fn is_one_of(
@@ -199,30 +192,29 @@ impl Lowering<'_> {
         if list.len() > LIST_MAX {
             return span::error(expr, format!("IN takes at most {LIST_MAX} values"));
         }
-        let value = self.expr(value)?;
-        let (mut items, mut others) = (Vec::new(), Vec::new());
-        for each in list {
-            let each = self.expr(each)?;
-            let (value, each) = alike(expr, "IN", value.clone(), each)?;
-            match each.item() {
-                Some(item) if !item.is_null() && value.formula != Formula::Constant(Item::Null) => {
-                    items.push(item.clone());
-                }
-                _ => others.push(compared(expr, Operator::Equal, value, each)?),
-            }
+        let mut value = self.expr(value)?;
+        let mut list = list.iter().map(|each| self.expr(each)).collect::<Result<Vec<_>, _>>()?;
+        // A text that stands there is what the list has.
+        if value.text().is_some()
+            && let Some(firm) = list.iter().find(|of| of.text().is_none() && of.of != Type::Null)
+        {
+            (value, _) = alike(expr, "IN", value, Typed::new(Formula::Column(0), firm.of))?;
         }
-        let value = match value.of {
-            // Texts in the list were read as what the value is.
-            Type::Text if matches!(items.first(), Some(Item::Time(_))) => {
-                value.converted(Type::Time)
-            }
-            _ => value,
-        };
+        for each in &mut list {
+            let other = std::mem::replace(each, Typed::null());
+            (value, *each) = alike(expr, "IN", value, other)?;
+        }
+        let items = list.iter().map(|each| each.item().filter(|item| !item.is_null()).cloned());
+        let items: Option<Vec<Item>> = items.collect();
         let value = Box::new(value.formula);
-        let is_one = Formula::IsOneOf { value, of: items.into() };
-        let first = Typed::new(is_one, Type::Boolean);
-        let any = others.into_iter().fold(first, |any, each| both(Operator::Or, any, each));
-        Ok(negated_if(negated, any))
+        let any = match items {
+            Some(items) => Formula::IsOneOf { value, of: items.into() },
+            None => {
+                let with = list.into_iter().map(|each| (Operator::Equal, each.formula));
+                Formula::Compared { value, with: with.collect(), is_any: true }
+            }
+        };
+        Ok(negated_if(negated, Typed::new(any, Type::Boolean)))
     }
 
     fn cast(
@@ -245,14 +237,15 @@ impl Lowering<'_> {
         conditions: &[CaseWhen],
         otherwise: Option<&Expr>,
     ) -> Result<Typed, SqlError> {
-        let operand = operand.map(|operand| self.expr(operand)).transpose()?;
+        let mut operand = operand.map(|operand| self.expr(operand)).transpose()?;
         let (mut tests, mut values) = (Vec::new(), Vec::new());
         for CaseWhen { condition, result } in conditions {
-            tests.push(match &operand {
+            tests.push(match operand.take() {
                 None => self.truth(condition)?,
-                Some(operand) => {
-                    let value = self.expr(condition)?;
-                    compared(condition, Operator::Equal, operand.clone(), value)?.formula
+                Some(value) => {
+                    let (value, test) = alike(condition, "CASE", value, self.expr(condition)?)?;
+                    operand = Some(value);
+                    test.formula
                 }
             });
             values.push(self.expr(result)?);
@@ -262,7 +255,11 @@ impl Lowering<'_> {
         let mut values: Vec<Formula> = values;
         let otherwise = Box::new(values.pop().unwrap_or(Formula::Constant(Item::Null)));
         let cases = tests.into_iter().zip(values).collect();
-        Ok(Typed::new(Formula::Chosen { cases, otherwise }, of))
+        let chosen = match operand {
+            None => Formula::Chosen { cases, otherwise },
+            Some(value) => Formula::Matched { value: Box::new(value.formula), cases, otherwise },
+        };
+        Ok(Typed::new(chosen, of))
     }
 
     /// A part of a time or of an interval.
@@ -359,6 +356,24 @@ pub(crate) fn alike(
         _ => return crate::lowering::unlike(expr, what, &left, &right),
     }
     Ok((left, right))
+}
+
+/// Whether a value lies between two others, or is one of them.
+fn between(expr: &Expr, [value, low, high]: [Typed; 3]) -> Result<Typed, SqlError> {
+    let (value, low) = alike(expr, "BETWEEN", value, low)?;
+    let (value, high) = alike(expr, "BETWEEN", value, high)?;
+    // Where all but the last are texts that stand there, they become what that is.
+    let (value, low) = alike(expr, "BETWEEN", value, low)?;
+    // Scans know the comparisons of columns. What is longer is not written twice, since it may
+    // stand in another one of its kind.
+    if let Formula::Column(_) = value.formula {
+        let from = compared(expr, Operator::GreaterOrEqual, value.clone(), low)?;
+        let to = compared(expr, Operator::LessOrEqual, value, high)?;
+        return Ok(both(Operator::And, from, to));
+    }
+    let with = vec![(Operator::GreaterOrEqual, low.formula), (Operator::LessOrEqual, high.formula)];
+    let between = Formula::Compared { value: Box::new(value.formula), with, is_any: false };
+    Ok(Typed::new(between, Type::Boolean))
 }
 
 /// How two values compare.
@@ -472,6 +487,7 @@ pub(crate) fn part_named(name: &str, expr: &Expr) -> Result<Part, SqlError> {
     Ok(match &*name.to_ascii_lowercase() {
         "epoch" => Part::Epoch,
         "year" | "years" => Part::Year,
+        "isoyear" => Part::IsoYear,
         "quarter" => Part::Quarter,
         "month" | "months" => Part::Month,
         "week" | "weeks" | "isoweek" => Part::Week,
@@ -486,8 +502,8 @@ pub(crate) fn part_named(name: &str, expr: &Expr) -> Result<Part, SqlError> {
         "microsecond" | "microseconds" => Part::Microseconds,
         name => {
             let text = format!(
-                "a timestamp has no {name}, but epoch, year, quarter, month, week, day, doy, dow, \
-                 isodow, hour, minute, second, milliseconds and microseconds"
+                "a timestamp has no {name}, but epoch, year, isoyear, quarter, month, week, day, \
+                 doy, dow, isodow, hour, minute, second, milliseconds and microseconds"
             );
             return span::error(expr, text);
         }

@@ -85,7 +85,7 @@ impl Straight {
                         return None;
                     };
                     let offset_ns = origin_ns.rem_euclid(*width_ns);
-                    let own = Buckets { width_ns: *width_ns, offset_ns, zone: None };
+                    let own = Buckets { width_ns: *width_ns, offset_ns, zone: None, whole: true };
                     if windows.as_ref().is_some_and(|known| *known != own) {
                         return None;
                     }

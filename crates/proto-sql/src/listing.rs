@@ -1,6 +1,7 @@
 //! What there is: tables and columns, as rows that stand in the question.
 
 use crate::SqlError;
+use crate::expression::pattern;
 use crate::lowering::Ground;
 use crate::query::Rows;
 use crate::scope::Column;
@@ -19,15 +20,13 @@ fn text(text: impl Into<Arc<str>>) -> Item {
 
 fn listed(columns: &[(&str, Type)], rows: Vec<Vec<Item>>) -> Rows {
     let columns: Vec<Column> = columns.iter().map(|(name, of)| Column::new(*name, *of)).collect();
-    Rows { relation: Relation::Listed { columns: columns.len(), rows: rows.into() }, columns }
+    let relation = Relation::Listed { columns: columns.len(), rows: rows.into() };
+    Rows { relation, columns, queries: 0 }
 }
 
 /// `SHOW TABLES`
 pub(crate) fn show_tables(ground: Ground<'_>, like: Option<&str>) -> Result<Rows, SqlError> {
-    let test = like.map(|pattern| {
-        let wildcard = pattern.replace('%', "*");
-        Test::wildcard(&wildcard, false).unwrap_or_else(|_| Test::equal(pattern))
-    });
+    let test = like.map(|like| pattern::test(like).unwrap_or_else(|| Test::equal(like)));
     tables(ground, &|name| test.as_ref().is_none_or(|test| test.passes(name)))
 }
 
@@ -78,9 +77,11 @@ fn columns(ground: Ground<'_>, tables: &[Table]) -> Rows {
     listed(&names, rows)
 }
 
-/// A table of `information_schema`; nothing of other names.
-pub(crate) fn of_schema(ground: Ground<'_>, name: &str) -> Result<Option<Rows>, SqlError> {
-    let Some((schema, name)) = name.rsplit_once('.') else { return Ok(None) };
+/// A table of `information_schema`; nothing of other names, and of one that is quoted as a whole.
+pub(crate) fn of_schema(ground: Ground<'_>, name: &ObjectName) -> Result<Option<Rows>, SqlError> {
+    let [schema, name] = &*name.0 else { return Ok(None) };
+    let (Some(schema), Some(name)) = (schema.as_ident(), name.as_ident()) else { return Ok(None) };
+    let (schema, name) = (&schema.value, &name.value);
     if !schema.eq_ignore_ascii_case("information_schema") {
         return Ok(None);
     }

@@ -14,11 +14,16 @@ use std::sync::Arc;
 /// How deep queries may stand in one another.
 const QUERIES_DEEP_MAX: usize = 16;
 
+/// Queries that one WITH may name.
+const QUERIES_NAMED_MAX: usize = 100;
+
 /// Rows that are asked for, with the names and types of their columns.
 #[derive(Clone, Debug)]
 pub(crate) struct Rows {
     pub(crate) relation: Relation,
     pub(crate) columns: Vec<Column>,
+    /// How many queries stand in one another in it, also by their names.
+    pub(crate) queries: usize,
 }
 
 impl Rows {
@@ -66,11 +71,13 @@ pub(crate) fn plan(ground: Ground<'_>, query: &Query) -> Result<Rows, SqlError> 
 /// Plans a query that stands in another one.
 pub(crate) fn within(known: &Known<'_>, query: &Query) -> Result<Rows, SqlError> {
     let mut known = Known { depth: known.depth + 1, ..known.clone() };
-    if known.depth > QUERIES_DEEP_MAX {
-        let text = format!("more than {QUERIES_DEEP_MAX} queries stand in one another");
+    check_depth(known.depth, query)?;
+    refused::of_query(query)?;
+    let named = query.with.as_ref().map_or(0, |with| with.cte_tables.len());
+    if named > QUERIES_NAMED_MAX {
+        let text = format!("WITH names more than {QUERIES_NAMED_MAX} queries");
         return Err(SqlError::at(query.span(), text));
     }
-    refused::of_query(query)?;
     for of in query.with.iter().flat_map(|with| &with.cte_tables) {
         let mut rows = within(&known, &of.query)?;
         rename(
@@ -90,10 +97,21 @@ pub(crate) fn within(known: &Known<'_>, query: &Query) -> Result<Rows, SqlError>
     match &*query.body {
         SetExpr::Select(of) => select::plan(&known, of, order, limits),
         SetExpr::Query(inner) if order.is_empty() => {
-            let Rows { relation, columns } = within(&known, inner)?;
-            Ok(Rows { relation: limited(relation, limits), columns })
+            let rows = within(&known, inner)?;
+            Ok(Rows { relation: limited(rows.relation, limits), ..rows })
         }
         other => Err(refused::body(other)),
+    }
+}
+
+/// Refuses what stands too deep in other queries, or has too many in it.
+pub(crate) fn check_depth(queries: usize, of: &impl Spanned) -> Result<(), SqlError> {
+    match queries > QUERIES_DEEP_MAX {
+        true => {
+            let text = format!("more than {QUERIES_DEEP_MAX} queries stand in one another");
+            Err(SqlError::at(of.span(), text))
+        }
+        false => Ok(()),
     }
 }
 
@@ -133,8 +151,13 @@ fn limits(known: &Known<'_>, clause: Option<&LimitClause>) -> Result<Limits, Sql
 fn count(known: &Known<'_>, expr: &Expr) -> Result<Option<u64>, SqlError> {
     let scope = Scope::default();
     let typed = Lowering::new(known.ground, &scope, "LIMIT").expr(expr)?;
+    if typed.of == Type::Interval {
+        let text = "LIMIT and OFFSET take a number of rows, not an interval such as $step";
+        return span::error(expr, text);
+    }
     match typed.item() {
         Some(Item::Null) => Ok(None),
+        Some(Item::Unsigned(number)) => Ok(Some(*number)),
         Some(Item::Integer(number)) if *number >= 0 => Ok(Some(*number as u64)),
         _ => span::error(expr, "a number of rows is a whole number, not below 0"),
     }

@@ -16,6 +16,8 @@ pub(crate) struct Scope {
     /// What the table is called in the statement; nothing where there is none.
     pub(crate) table: Option<Arc<str>>,
     pub(crate) columns: Vec<Column>,
+    /// How many queries stand in one another behind FROM.
+    pub(crate) queries: usize,
 }
 
 /// A column.

@@ -2,7 +2,7 @@
 
 use crate::fold::{calculated, filtered, grouped};
 use crate::lowering::{Groups, Lowering};
-use crate::query::{Known, Limits, Rows, limited, ordinal, place};
+use crate::query::{Known, Limits, Rows, check_depth, limited, ordinal, place};
 use crate::scope::{Column, Scope};
 use crate::sift::{self, scan};
 use crate::table::{Source, from};
@@ -15,6 +15,10 @@ use sqlparser::ast::{
 };
 use std::collections::HashMap;
 use std::sync::Arc;
+
+/// Expressions that SELECT may have, as in PostgreSQL, and GROUP BY, and ORDER BY: each of these
+/// is looked for among the others.
+const COLUMNS_MAX: usize = 1_664;
 
 /// A column of the answer.
 enum Shown<'s> {
@@ -44,6 +48,9 @@ pub(crate) fn plan(
 ) -> Result<Rows, SqlError> {
     refused::of_select(select)?;
     let (source, scope) = from(known, &select.from)?;
+    let queries = scope.queries + 1;
+    check_depth(queries, select)?;
+    check_columns(select, order)?;
     let condition = match &select.selection {
         None => None,
         Some(condition) => Some(Lowering::new(known.ground, &scope, "WHERE").truth(condition)?),
@@ -63,7 +70,24 @@ pub(crate) fn plan(
         return Err(SqlError::at(select.span(), text));
     }
     let sources_max = known.ground.catalogue.sources_max;
-    Ok(lowered.rows(source, condition, (is_distinct, limits), sources_max))
+    let (relation, columns) = lowered.rows(source, condition, (is_distinct, limits), sources_max);
+    Ok(Rows { relation, columns, queries })
+}
+
+fn check_columns(select: &Select, order: &[OrderByExpr]) -> Result<(), SqlError> {
+    let keys = match &select.group_by {
+        GroupByExpr::Expressions(by, _) => by.len(),
+        GroupByExpr::All(_) => 0,
+    };
+    let lists = [("SELECT", select.projection.len()), ("GROUP BY", keys)];
+    let lists = lists.into_iter().chain([("ORDER BY", order.len())]);
+    for (clause, count) in lists {
+        if count > COLUMNS_MAX {
+            let text = format!("{clause} has {count} columns, and may have {COLUMNS_MAX}");
+            return Err(SqlError::at(select.span(), text));
+        }
+    }
+    Ok(())
 }
 
 /// The columns of the answer; `*` is all of FROM.
@@ -90,6 +114,10 @@ fn shown<'s>(select: &'s Select, scope: &Scope) -> Result<Vec<Shown<'s>>, SqlErr
                 }
                 if scope.table.is_none() {
                     return Err(SqlError::at(item.span(), "* needs a table: write FROM"));
+                }
+                if shown.len() > COLUMNS_MAX {
+                    let text = format!("* stands behind more than {COLUMNS_MAX} columns");
+                    return Err(SqlError::at(item.span(), text));
                 }
                 shown.extend((0..scope.columns.len()).map(Shown::Place));
             }
@@ -254,7 +282,7 @@ impl Lowered {
         condition: Option<Formula>,
         (is_distinct, limits): (bool, Limits),
         sources_max: Option<u64>,
-    ) -> Rows {
+    ) -> (Relation, Vec<Column>) {
         let wanted = limits.limit.map(|limit| limit.saturating_add(limits.offset));
         let mut all: Vec<&Typed> = self.outputs.iter().chain(&self.hidden).collect();
         let mut order = self.order;
@@ -306,7 +334,7 @@ impl Lowered {
         }
         let named = self.names.into_iter().zip(&self.outputs);
         let columns = named.map(|(name, typed)| Column { name, of: typed.of }).collect();
-        Rows { relation: limited(relation, limits), columns }
+        (limited(relation, limits), columns)
     }
 }
 

@@ -286,6 +286,10 @@ fn comparison(
             Some(present(slot.clone(), two(operator, slot, constant)))
         }
         (
+            Carried::Field(_, Kind::Integer | Kind::Unsigned),
+            Item::Integer(_) | Item::Unsigned(_),
+        ) if turned(operator).is_some() => whole(operator, (carried, item), slots),
+        (
             Carried::Field(_, Kind::Float | Kind::Integer | Kind::Unsigned),
             Item::Float(_) | Item::Integer(_) | Item::Unsigned(_),
         ) if turned(operator).is_some() => Some(two(operator, slot(carried, slots), constant)),
@@ -297,4 +301,36 @@ fn comparison(
         }
         _ => None,
     }
+}
+
+/// The comparison of a field of whole numbers with another one, which is made one of the field's
+/// kind: rows that are read compare whole numbers of two kinds by their bits.
+fn whole(
+    operator: Operator,
+    (carried, item): (Carried, &Item),
+    slots: &mut Vec<Carried>,
+) -> Option<Calculate> {
+    let Carried::Field(_, kind) = &carried else { return None };
+    let is_unsigned = *kind == Kind::Unsigned;
+    let own = match (is_unsigned, item) {
+        (false, Item::Unsigned(number)) => i64::try_from(*number).ok().map(Item::Integer),
+        (true, Item::Integer(number)) => u64::try_from(*number).ok().map(Item::Unsigned),
+        (_, item) => Some(item.clone()),
+    };
+    if let Some(own) = own {
+        return Some(two(operator, slot(carried, slots), Calculate::Constant(own)));
+    }
+    // All that the field can hold lies above a negative number, or below one that is too large.
+    let holds = match operator {
+        Operator::NotEqual => true,
+        Operator::Less | Operator::LessOrEqual => !is_unsigned,
+        Operator::Greater | Operator::GreaterOrEqual => is_unsigned,
+        _ => false,
+    };
+    let least = if is_unsigned { Item::Unsigned(0) } else { Item::Integer(i64::MIN) };
+    let all = Calculate::Constant(least);
+    Some(match holds {
+        true => two(Operator::GreaterOrEqual, slot(carried, slots), all),
+        false => truth(false),
+    })
 }

@@ -16,6 +16,9 @@ use std::collections::BTreeMap;
 /// the stack.
 const OPERATORS_MAX: usize = 500;
 
+/// Words, values and signs that a statement may have: planning takes no longer than these let it.
+const TOKENS_MAX: usize = 50_000;
+
 /// How deep the grammar may go.
 const GRAMMAR_DEPTH_MAX: usize = 24;
 
@@ -28,6 +31,8 @@ pub enum Parameter {
     Boolean(bool),
     /// An integer.
     Integer(i64),
+    /// An integer beyond those.
+    Unsigned(u64),
     /// A number.
     Float(f64),
     /// A text, which may stand for a value of another type.
@@ -178,6 +183,20 @@ fn check_length(tokens: &[TokenWithSpan]) -> Result<(), SqlError> {
                 | Keyword::INTERSECT
                 | Keyword::JOIN
                 | Keyword::EXPLAIN
+                | Keyword::NOTNULL
+                | Keyword::XOR
+                | Keyword::DIV
+                | Keyword::GLOB
+                | Keyword::RLIKE
+                | Keyword::REGEXP
+                | Keyword::MATCH
+                | Keyword::MEMBER
+                | Keyword::OVERLAPS
+                | Keyword::OPERATOR
+                | Keyword::MINUS
+                | Keyword::PIVOT
+                | Keyword::UNPIVOT
+                | Keyword::MATCH_RECOGNIZE
         ),
         Token::Whitespace(_)
         | Token::Comma
@@ -191,6 +210,11 @@ fn check_length(tokens: &[TokenWithSpan]) -> Result<(), SqlError> {
         | Token::EOF => false,
         _ => true,
     };
+    let stands = |token: &&TokenWithSpan| !matches!(token.token, Token::Whitespace(_));
+    if let Some(token) = tokens.iter().filter(stands).nth(TOKENS_MAX) {
+        let text = format!("the statement has more than {TOKENS_MAX} words, values and signs");
+        return Err(SqlError::at(token.span, text));
+    }
     match tokens.iter().filter(counts).nth(OPERATORS_MAX) {
         None => Ok(()),
         Some(token) => {

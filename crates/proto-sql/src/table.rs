@@ -12,6 +12,7 @@ use foliot_model::{Kind, TableShape};
 use foliot_plan::relation::Relation;
 use foliot_plan::rows::Carried;
 use sqlparser::ast::{ObjectName, Spanned, TableAlias, TableFactor, TableWithJoins};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// What the column of times is called.
@@ -47,18 +48,30 @@ impl Table {
 
     fn columns(&self) -> Vec<Column> {
         let mut columns = vec![Column::new(TIME, Type::Time)];
-        let is_field = |name: &str| self.fields.iter().any(|(field, _)| **field == *name);
+        let fields: HashSet<&str> = self.fields.iter().map(|(name, _)| &**name).collect();
+        let labels: HashSet<&str> = self.labels.iter().map(|name| &**name).collect();
+        // A name that is a field's, too, is the field, and the label has the first number with
+        // which there is nothing else.
+        let mut numbered: HashSet<Arc<str>> = HashSet::new();
+        let mut unique = |name: &Arc<str>| {
+            let is_free = |name: &Arc<str>| {
+                !fields.contains(&**name) && !labels.contains(&**name) && !numbered.contains(name)
+            };
+            let names = (1_u64..).map(|number| Arc::from(format!("{name}_{number}")));
+            let unique = names.into_iter().find(is_free).unwrap_or_else(|| name.clone());
+            numbered.insert(unique.clone());
+            unique
+        };
         for label in &self.labels {
-            // A name that is a field's, too, is the field.
-            let name: Arc<str> = match is_field(label) || **label == *TIME {
-                true => format!("{label}_1").into(),
+            let name = match fields.contains(&**label) || **label == *TIME {
+                true => unique(label),
                 false => label.clone(),
             };
             columns.push(Column::new(name, Type::Text));
         }
         for (name, kind) in &self.fields {
-            let name: Arc<str> = match **name == *TIME {
-                true => format!("{name}_1").into(),
+            let name = match **name == *TIME {
+                true => unique(name),
                 false => name.clone(),
             };
             columns.extend(Type::of_kind(*kind).map(|of| Column::new(name, of)));
@@ -109,7 +122,7 @@ fn of_rows(mut rows: Rows, alias: Option<&TableAlias>, name: Option<&str>) -> (S
         query::rename(&mut rows, &names);
     }
     let table = alias.map_or(name.unwrap_or("the subquery"), |alias| &alias.name.value);
-    let scope = Scope { table: Some(table.into()), columns: rows.columns };
+    let scope = Scope { table: Some(table.into()), columns: rows.columns, queries: rows.queries };
     (Source::Rows(rows.relation), scope)
 }
 
@@ -122,7 +135,7 @@ fn named(
     if let Some(rows) = known.queries.get(&text) {
         return Ok(of_rows(rows.clone(), alias, Some(&text)));
     }
-    if let Some(rows) = listing::of_schema(known.ground, &text)? {
+    if let Some(rows) = listing::of_schema(known.ground, name)? {
         return Ok(of_rows(rows, alias, Some(&text)));
     }
     let table = find(known.ground, name)?;
@@ -135,7 +148,7 @@ fn named(
         let text = "a table's columns keep their names: write AS in SELECT";
         return Err(SqlError::at(alias.name.span, text));
     }
-    Ok((Source::Table(Box::new(table)), Scope { table: Some(own), columns }))
+    Ok((Source::Table(Box::new(table)), Scope { table: Some(own), columns, queries: 0 }))
 }
 
 /// The table of a name. Dots are part of it, unless they stand behind the name of a schema.

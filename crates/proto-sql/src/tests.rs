@@ -123,6 +123,13 @@ fn ranges_of_time_are_taken_out_of_conditions() {
     assert_eq!(range("time >= 5 OR usage > 1"), Some((i64::MIN, i64::MAX)));
 }
 
+/// Queries of which each reads the one before it.
+fn chained(times: usize) -> String {
+    let next = |at: usize| format!(", q{} AS (SELECT load FROM q{at})", at + 1);
+    let chain: String = (0..times).map(next).collect();
+    format!("WITH q0 AS (SELECT load FROM cpu){chain} SELECT load FROM q{times}")
+}
+
 /// Nothing that is nested, chained or long ends the thread, or takes long to read.
 #[test]
 fn deep_and_long_statements_are_refused_or_planned_at_once() {
@@ -142,6 +149,19 @@ fn deep_and_long_statements_are_refused_or_planned_at_once() {
                 format!("SELECT usage{} FROM cpu", "::text::float".repeat(times)),
                 format!("SELECT {}TRUE", "NOT ".repeat(times)),
                 format!("SELECT usage{} FROM cpu", " IS NULL".repeat(times)),
+                format!("SELECT usage{} FROM cpu", " NOTNULL".repeat(times)),
+                format!(
+                    "SELECT {} FROM cpu",
+                    nested("(", "load", " IN (load, usage))::int", times)
+                ),
+                format!("SELECT {} FROM cpu", nested("nullif(", "load", ", usage)", times)),
+                format!("SELECT usage IN (load{}) FROM cpu", ", load".repeat(times)),
+                format!("SELECT *{} FROM cpu", ", *".repeat(times)),
+                format!(
+                    "SELECT * FROM cpu{}",
+                    " MATCH_RECOGNIZE(PATTERN (A) DEFINE A AS b)".repeat(times)
+                ),
+                chained(times),
                 format!("SELECT usage FROM cpu WHERE host = 'a'{}", " OR host = 'a'".repeat(times)),
                 format!("SELECT usage FROM cpu WHERE host IN ('a'{})", ", 'b'".repeat(times)),
                 format!("SELECT {}", nested("CASE WHEN TRUE THEN ", "1", " END", times)),

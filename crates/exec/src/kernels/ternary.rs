@@ -26,9 +26,14 @@ pub(crate) fn binary(operator: Operator, a: &Item, b: &Item) -> Result<Item, Err
     Ok(match (a, b) {
         (Item::Float(a), b) => to_f64(b).map_or(Item::Null, |b| floats(operator, *a, b)),
         (a, Item::Float(b)) => to_f64(a).map_or(Item::Null, |a| floats(operator, a, *b)),
-        (Item::Time(a), Item::Integer(b)) => Item::Time(wholes(operator, *a, *b)?),
-        (Item::Integer(a), Item::Time(b)) => Item::Time(wholes(operator, *a, *b)?),
-        (Item::Time(a), Item::Time(b)) => Item::Integer(wholes(operator, *a, *b)?),
+        (Item::Time(a), Item::Integer(b)) | (Item::Integer(a), Item::Time(b)) => {
+            let moved = wholes(operator, *a, *b);
+            Item::Time(moved.map_err(|_| past("the time lies beyond what nanoseconds can say"))?)
+        }
+        (Item::Time(a), Item::Time(b)) => {
+            let apart = wholes(operator, *a, *b);
+            Item::Integer(apart.map_err(|_| past("two times are further apart than 292 years"))?)
+        }
         (Item::Integer(a), Item::Integer(b)) => Item::Integer(wholes(operator, *a, *b)?),
         (Item::Unsigned(a), Item::Unsigned(b)) => {
             let wide = wide(operator, i128::from(*a), i128::from(*b))?;
@@ -121,6 +126,10 @@ fn wide(operator: Operator, a: i128, b: i128) -> Result<i128, Error> {
         Operator::BitXor => a ^ b,
         _ => return Err(Error::Plan("these are no integers to calculate with".to_owned())),
     })
+}
+
+fn past(text: &str) -> Error {
+    Error::Plan(text.to_owned())
 }
 
 fn beyond(operator: Operator) -> Error {

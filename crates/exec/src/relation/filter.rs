@@ -1,7 +1,7 @@
 //! Rows that pass a condition, and rows of calculated columns.
 
 use super::batch::{Batch, Stream};
-use super::formula::{calculated, evaluate};
+use super::formula::calculated;
 use crate::Error;
 use crate::limits::{Meter, Turns};
 use foliot_model::{Column, Item};
@@ -65,13 +65,4 @@ impl Stream for Calculated<'_> {
             self.columns.iter().map(|column| calculated(column, &batch)).collect();
         Ok(Some(Batch { columns: columns?, rows: batch.rows }))
     }
-}
-
-/// What formulas come to in one row.
-pub(super) fn row_of<'f>(
-    formulas: impl Iterator<Item = &'f Formula>,
-    batch: &Batch,
-    at: usize,
-) -> Result<Vec<Item>, Error> {
-    formulas.map(|formula| evaluate(formula, batch, at)).collect()
 }

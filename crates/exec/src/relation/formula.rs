@@ -51,14 +51,28 @@ fn each_column(formula: &Formula, each: &mut dyn FnMut(usize)) {
         | Formula::Text { arguments: of, .. }
         | Formula::FirstOf(of)
         | Formula::Extreme { of, .. } => of.iter().for_each(|of| each_column(of, each)),
-        Formula::Chosen { cases, otherwise } => {
-            for (condition, value) in cases {
-                each_column(condition, each);
-                each_column(value, each);
-            }
-            each_column(otherwise, each);
+        Formula::Differ { left, right } | Formula::NullIf { value: left, other: right } => {
+            each_column(left, each);
+            each_column(right, each);
         }
+        Formula::Compared { value, with, .. } => {
+            each_column(value, each);
+            with.iter().for_each(|(_, with)| each_column(with, each));
+        }
+        Formula::Matched { value, cases, otherwise } => {
+            each_column(value, each);
+            each_case(cases, otherwise, each);
+        }
+        Formula::Chosen { cases, otherwise } => each_case(cases, otherwise, each),
     }
+}
+
+fn each_case(cases: &[(Formula, Formula)], otherwise: &Formula, each: &mut dyn FnMut(usize)) {
+    for (condition, value) in cases {
+        each_column(condition, each);
+        each_column(value, each);
+    }
+    each_column(otherwise, each);
 }
 
 /// What a formula comes to in a row.
@@ -116,8 +130,53 @@ pub(super) fn evaluate(formula: &Formula, batch: &Batch, at: usize) -> Result<It
             }
             Item::Null
         }
+        Formula::Matched { value, cases, otherwise } => {
+            let found = of(value)?;
+            for (case, value) in cases {
+                if equals(&found, &of(case)?)? {
+                    return of(value);
+                }
+            }
+            of(otherwise)?
+        }
+        Formula::Compared { value, with, is_any } => compared(&of(value)?, with, *is_any, &of)?,
+        Formula::NullIf { value, other } => {
+            let value = of(value)?;
+            if equals(&value, &of(other)?)? { Item::Null } else { value }
+        }
+        Formula::Differ { left, right } => {
+            let (left, right) = (of(left)?, of(right)?);
+            let are_alike = match (left.is_null(), right.is_null()) {
+                (false, false) => equals(&left, &right)?,
+                (left, right) => left && right,
+            };
+            Item::Boolean(!are_alike)
+        }
         other => of_arguments(other, &of)?,
     })
+}
+
+fn equals(left: &Item, right: &Item) -> Result<bool, Error> {
+    Ok(ternary::binary(Operator::Equal, left, right)? == Item::Boolean(true))
+}
+
+/// How a value compares with all others, or with any; what follows one that decides is not looked
+/// at.
+fn compared(
+    value: &Item,
+    with: &[(Operator, Formula)],
+    is_any: bool,
+    of: &dyn Fn(&Formula) -> Result<Item, Error>,
+) -> Result<Item, Error> {
+    let mut told = Item::Boolean(!is_any);
+    for (operator, other) in with {
+        match ternary::binary(*operator, value, &of(other)?)? {
+            Item::Boolean(truth) if truth == is_any => return Ok(Item::Boolean(truth)),
+            Item::Boolean(_) => {}
+            _ => told = Item::Null,
+        }
+    }
+    Ok(told)
 }
 
 /// What comes of values that are all looked at.
@@ -127,7 +186,7 @@ fn of_arguments(
 ) -> Result<Item, Error> {
     let all = |values: &[Formula]| values.iter().map(of).collect::<Result<Vec<Item>, Error>>();
     Ok(match formula {
-        Formula::Math { function, arguments } => numbers(*function, &all(arguments)?),
+        Formula::Math { function, arguments } => numbers(*function, &all(arguments)?)?,
         Formula::Text { function, arguments } => text::words(*function, &all(arguments)?)?,
         Formula::Extreme { of, is_largest } => {
             let wanted = if *is_largest { Ordering::Greater } else { Ordering::Less };
@@ -153,19 +212,28 @@ fn of_arguments(
 }
 
 /// A function of numbers. Functions that make floats of integers make floats of all numbers.
-fn numbers(function: Math, arguments: &[Item]) -> Item {
+fn numbers(function: Math, arguments: &[Item]) -> Result<Item, Error> {
     let first = arguments.first().unwrap_or(&Item::Null);
     let second = arguments.get(1).unwrap_or(&Item::Null);
-    match (function, second) {
+    Ok(match (function, second) {
         (Math::Round, Item::Integer(decimals)) => {
-            let Some(number) = to_f64(first) else { return Item::Null };
+            let Some(number) = to_f64(first) else { return Ok(Item::Null) };
             let factor = 10f64.powi((*decimals).clamp(-400, 400) as i32);
             let scaled = number * factor;
-            // What has no decimals beyond these stays what it is.
-            Item::Float(if scaled.is_finite() { scaled.round() / factor } else { number })
+            Item::Float(match scaled.is_finite() {
+                // All digits of a number stand before those that stay.
+                true if factor == 0.0 => 0.0,
+                true => scaled.round() / factor,
+                // What has no decimals beyond these stays what it is.
+                false => number,
+            })
+        }
+        (Math::Abs, _) if *first == Item::Integer(i64::MIN) => {
+            let text = "abs of the smallest integer has more than 64 bits: make it a float";
+            return Err(Error::Plan(text.to_owned()));
         }
         _ => math(function, first, second),
-    }
+    })
 }
 
 /// A value as one of another kind.

@@ -60,6 +60,7 @@ pub(super) fn part(time_ns: i64, part: Part) -> Item {
             Item::Float(whole + time_ns.rem_euclid(NANOS_PER_SECOND) as f64 / 1e9)
         }
         Part::Year => whole(time.year().into()),
+        Part::IsoYear => whole(time.date().iso_week_date().year().into()),
         Part::Quarter => whole((i64::from(time.month()) + 2) / 3),
         Part::Month => whole(time.month().into()),
         Part::Week => whole(time.date().iso_week_date().week().into()),
@@ -117,6 +118,7 @@ mod tests {
         let of = |wanted| part(parsed("2026-11-28T22:02:09.25Z").unwrap(), wanted);
         let whole = [
             (Part::Year, 2026),
+            (Part::IsoYear, 2026),
             (Part::Quarter, 4),
             (Part::Month, 11),
             (Part::Week, 48),

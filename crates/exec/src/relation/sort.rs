@@ -2,12 +2,12 @@
 
 use super::BATCH_ROWS;
 use super::batch::{Batch, Stream};
-use super::filter::row_of;
+use super::formula::calculated;
 use crate::Error;
 use crate::kernels::ternary;
 use crate::limits::{Charge, Meter};
 use crate::rows::sorted;
-use foliot_model::Item;
+use foliot_model::{Column, Item};
 use foliot_plan::relation::Order;
 use std::cmp::Ordering;
 
@@ -53,12 +53,21 @@ impl<'q> Sorted<'q> {
         let wanted = self.wanted.map(|wanted| usize::try_from(wanted).unwrap_or(usize::MAX));
         let room = wanted.map(|wanted| wanted.saturating_mul(2).saturating_add(BATCH_ROWS));
         let (mut rows, mut bytes) = (Vec::new(), 0);
+        // Behind the last of the first few nothing is wanted.
+        let mut last: Option<Vec<Item>> = None;
+        let mut keys: Vec<Item> = Vec::with_capacity(self.by.len());
         while let Some(batch) = input.next()? {
             self.columns = batch.columns.len();
             self.meter.check(0)?;
+            let columns = self.by.iter().map(|order| calculated(&order.by, &batch));
+            let columns = columns.collect::<Result<Vec<Column>, Error>>()?;
             for at in 0..batch.rows {
-                let keys = row_of(self.by.iter().map(|order| &order.by), &batch, at)?;
-                let row = Row { keys, items: batch.row(at) };
+                keys.clear();
+                keys.extend(columns.iter().map(|column| column.get(at).into_owned()));
+                if last.as_ref().is_some_and(|last| compare(self.by, &keys, last).is_ge()) {
+                    continue;
+                }
+                let row = Row { keys: keys.clone(), items: batch.row(at) };
                 bytes += row.bytes();
                 rows.push(row);
             }
@@ -67,6 +76,7 @@ impl<'q> Sorted<'q> {
             {
                 rows = sorted(rows, order, self.meter)?;
                 rows.truncate(wanted);
+                last = rows.last().map(|row: &Row| row.keys.clone());
                 bytes = rows.iter().map(Row::bytes).sum();
             }
             self.charge.resize(bytes)?;

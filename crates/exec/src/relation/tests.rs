@@ -247,6 +247,91 @@ fn the_first_of_many_rows_take_little_memory() {
     assert!(matches!(sorted.next(), Err(crate::Error::Cancelled)));
 }
 
+/// Of rows that are alike the first come first, also where few of many are kept.
+#[test]
+fn the_first_of_many_rows_stay_in_their_order() {
+    let rows: Vec<Vec<Item>> = (0..20_000i64)
+        .map(|at| vec![item((at % 11 > 0).then_some(at * 7 % 97)), Item::Integer(at)])
+        .collect();
+    for (descending, nulls_first) in [(false, false), (true, true), (false, true), (true, false)] {
+        for wanted in [0, 1, 700, 3_000] {
+            let (by, meter) =
+                ([Order { by: Formula::Column(0), descending, nulls_first }], meter());
+            let input = Box::new(Listed::new(2, &rows));
+            let found = all(Sorted::new(input, &by, Some(wanted), &meter));
+            let mut expected = rows.clone();
+            expected.sort_by_key(|row| match &row[0] {
+                Item::Integer(number) if descending => -number,
+                Item::Integer(number) => *number,
+                _ if nulls_first => i64::MIN,
+                _ => i64::MAX,
+            });
+            expected.truncate(wanted as usize);
+            assert_eq!(found, expected, "{descending} {nulls_first} {wanted}");
+        }
+    }
+}
+
+/// What compares one value with several is what AND, OR and CASE make of it.
+#[test]
+fn values_are_compared_by_three_valued_logic() {
+    let (a, b, c) = (|| Formula::Column(0), || Formula::Column(1), || Formula::Column(2));
+    let values = [None, Some(1), Some(2), Some(3)];
+    let mut rows = Vec::new();
+    for x in values {
+        for y in values {
+            rows.extend(values.map(|z| [x, y, z]));
+        }
+    }
+    let items: Vec<Vec<Item>> = rows.iter().map(|row| row.map(item).to_vec()).collect();
+    let with = |first, second| vec![(first, b()), (second, c())];
+    let value = || Box::new(a());
+    let between = with(Operator::GreaterOrEqual, Operator::LessOrEqual);
+    let formulas = [
+        Formula::Compared { value: value(), with: between, is_any: false },
+        Formula::Compared {
+            value: value(),
+            with: with(Operator::Equal, Operator::Equal),
+            is_any: true,
+        },
+        Formula::Differ { left: value(), right: Box::new(b()) },
+        Formula::NullIf { value: value(), other: Box::new(b()) },
+        Formula::Matched {
+            value: value(),
+            cases: vec![(b(), Formula::Constant(Item::Integer(7)))],
+            otherwise: Box::new(c()),
+        },
+    ];
+    let input = Box::new(Listed::new(3, &items));
+    let found = all(super::filter::Calculated { input, columns: &formulas });
+    let expected = rows.iter().map(|&[a, b, c]| {
+        let compared = |x: Option<i64>, y: Option<i64>, holds: fn(i64, i64) -> bool| {
+            x.zip(y).map(|(x, y)| holds(x, y))
+        };
+        let (from, to) = (compared(a, b, |a, b| a >= b), compared(a, c, |a, c| a <= c));
+        let (is_b, is_c) = (compared(a, b, |a, b| a == b), compared(a, c, |a, c| a == c));
+        let all = match (from, to) {
+            (Some(false), _) | (_, Some(false)) => Some(false),
+            (Some(true), Some(true)) => Some(true),
+            _ => None,
+        };
+        let any = match (is_b, is_c) {
+            (Some(true), _) | (_, Some(true)) => Some(true),
+            (Some(false), Some(false)) => Some(false),
+            _ => None,
+        };
+        let equal = is_b == Some(true);
+        vec![
+            truth(all),
+            truth(any),
+            truth(Some(a != b)),
+            item(if equal { None } else { a }),
+            item(if equal { Some(7) } else { c }),
+        ]
+    });
+    assert_eq!(found, expected.collect::<Vec<_>>());
+}
+
 /// A constant that is wrong is only looked at where it is chosen.
 #[test]
 fn what_is_not_chosen_is_not_calculated() {

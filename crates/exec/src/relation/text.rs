@@ -27,7 +27,10 @@ pub(super) fn shown(item: &Item) -> String {
 
 /// What a function makes of its arguments; null of null, except where texts are joined.
 pub(super) fn words(function: Words, arguments: &[Item]) -> Result<Item, Error> {
-    if function == Words::Concat {
+    if matches!(function, Words::Concat | Words::Join) {
+        if function == Words::Join && arguments.iter().any(Item::is_null) {
+            return Ok(Item::Null);
+        }
         let texts = arguments.iter().map(shown);
         return made(texts.collect());
     }
@@ -67,6 +70,9 @@ pub(super) fn words(function: Words, arguments: &[Item]) -> Result<Item, Error> 
         }
         Words::Part => {
             let from = number(1).unwrap_or(1);
+            if number(2).is_some_and(|count| count < 0) {
+                return Err(Error::Plan("a part of a text has a length below 0".to_owned()));
+            }
             let until = number(2).map_or(i64::MAX, |count| from.saturating_add(count));
             part(&first, from, until)
         }
@@ -78,11 +84,20 @@ pub(super) fn words(function: Words, arguments: &[Item]) -> Result<Item, Error> 
             part(&first, from, i64::MAX)
         }
         Words::Piece => {
-            let at = number(2).and_then(|number| usize::try_from(number - 1).ok());
-            let piece = at.and_then(|at| first.split(&*text(1)).nth(at));
+            let (number, by) = (number(2).unwrap_or_default(), text(1));
+            let before = usize::try_from(number.unsigned_abs()).unwrap_or(usize::MAX);
+            let Some(at) = before.checked_sub(1) else {
+                return Err(Error::Plan("pieces of a text are counted from 1 or -1".to_owned()));
+            };
+            // Nothing is found between the letters of a text.
+            let piece = match (by.is_empty(), number < 0) {
+                (true, _) => (at == 0).then_some(&*first),
+                (false, false) => first.split(&*by).nth(at),
+                (false, true) => first.rsplit(&*by).nth(at),
+            };
             piece.unwrap_or_default().to_owned()
         }
-        Words::Concat => first.to_string(),
+        Words::Concat | Words::Join => first.to_string(),
     })
 }
 
@@ -131,6 +146,12 @@ mod tests {
         assert_eq!(of(Words::Right, &[text("abc"), int(-1)]), text("bc"));
         assert_eq!(of(Words::Piece, &[text("a.b.c"), text("."), int(2)]), text("b"));
         assert_eq!(of(Words::Piece, &[text("a.b.c"), text("."), int(4)]), text(""));
+        assert_eq!(of(Words::Piece, &[text("a.b.c"), text("."), int(-1)]), text("c"));
+        assert_eq!(of(Words::Piece, &[text("a.b.c"), text("."), int(-3)]), text("a"));
+        assert_eq!(of(Words::Piece, &[text("a.b.c"), text("."), int(i64::MIN)]), text(""));
+        assert_eq!(of(Words::Piece, &[text("abc"), text(""), int(1)]), text("abc"));
+        assert!(words(Words::Piece, &[text("a"), text("."), int(0)]).is_err());
+        assert!(words(Words::Part, &[text("abc"), int(1), int(-1)]).is_err());
         assert_eq!(of(Words::Position, &[text("abc"), text("c")]), int(3));
         assert_eq!(of(Words::Trim, &[text("xaxx"), text("x")]), text("a"));
         assert_eq!(of(Words::Replace, &[text("aXbX"), text("X"), text("--")]), text("a--b--"));

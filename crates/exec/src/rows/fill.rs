@@ -33,9 +33,7 @@ impl Stream for Stamped<'_> {
     fn next(&mut self) -> Result<Option<Strip>, Error> {
         let Some(mut strip) = self.input.next()? else { return Ok(None) };
         for time_ns in &mut strip.times_ns {
-            let start_ns = self.grid.window(*time_ns).0;
-            // What has no start is stamped with the epoch.
-            *time_ns = if start_ns == TIME_MIN_NS { 0 } else { start_ns };
+            *time_ns = self.grid.stamp(self.grid.window(*time_ns).0)?;
         }
         Ok(Some(strip))
     }

@@ -17,6 +17,8 @@ pub(super) struct Grid {
     /// Width and offset; nothing: one window.
     buckets: Option<(i64, i64)>,
     zone: Option<TimeZone>,
+    /// Whether windows that begin before all times are errors.
+    whole: bool,
 }
 
 impl Grid {
@@ -34,6 +36,7 @@ impl Grid {
             range: layout.range,
             buckets: buckets.map(|buckets| (buckets.width_ns, buckets.offset_ns)),
             zone: zone.transpose()?,
+            whole: buckets.is_some_and(|buckets| buckets.whole),
         })
     }
 
@@ -47,6 +50,16 @@ impl Grid {
         let Some(zone) = &self.zone else { return 0 };
         let Ok(time) = Timestamp::from_nanosecond(i128::from(time_ns)) else { return 0 };
         i64::from(zone.to_offset(time).seconds()) * 1_000_000_000
+    }
+
+    /// What the rows of a window are stamped with.
+    pub(super) fn stamp(&self, start_ns: i64) -> Result<i64, Error> {
+        match (self.whole, start_ns) {
+            (true, i64::MIN) => Err(Error::Plan("a window begins beyond all times".to_owned())),
+            // What has no start is stamped with the epoch.
+            (false, TIME_MIN_NS) => Ok(0),
+            _ => Ok(start_ns),
+        }
     }
 
     pub(super) fn has_zone(&self) -> bool {
@@ -64,6 +77,9 @@ impl Grid {
         let Some((width_ns, offset_ns)) = self.buckets else {
             return (self.range.start_ns, self.range.end_ns.saturating_add(1));
         };
+        if self.whole {
+            return whole(time_ns, width_ns, offset_ns);
+        }
         let (start_ns, end_ns) = self.shifted(time_ns, width_ns, offset_ns);
         if start_ns <= time_ns && (time_ns < end_ns || end_ns >= TIME_MAX_NS) {
             return (start_ns, end_ns);
@@ -106,6 +122,14 @@ impl Grid {
     }
 }
 
+/// The window of a time: its start, which is the least number where it lies before all times, and
+/// the start of the next one.
+fn whole(time_ns: i64, width_ns: i64, offset_ns: i64) -> (i64, i64) {
+    let since_ns = i128::from(time_ns) - i128::from(offset_ns);
+    let since_ns = since_ns.rem_euclid(i128::from(width_ns)) as i64;
+    (time_ns.saturating_sub(since_ns), time_ns.saturating_add(width_ns - since_ns))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -114,7 +138,8 @@ mod tests {
     const HOUR_NS: i64 = 3_600_000_000_000;
 
     fn grid(width_ns: i64, offset_ns: i64, zone: Option<&str>) -> Grid {
-        let windows = Some(Buckets { width_ns, offset_ns, zone: zone.map(Into::into) });
+        let windows =
+            Some(Buckets { width_ns, offset_ns, zone: zone.map(Into::into), whole: false });
         let layout = Layout {
             range: TimeRange::ALL,
             windows,
@@ -136,7 +161,7 @@ mod tests {
         assert!(
             Grid::new(&Layout {
                 range: TimeRange::ALL,
-                windows: Some(Buckets { width_ns: 0, offset_ns: 0, zone: None }),
+                windows: Some(Buckets { width_ns: 0, offset_ns: 0, zone: None, whole: false }),
                 order_by: [].into(),
                 group_by: [].into(),
                 descending: false,

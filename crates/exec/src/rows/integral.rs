@@ -1,6 +1,6 @@
 //! Areas under the lines between successive rows.
 
-use super::grid::{Grid, TIME_MIN_NS};
+use super::grid::Grid;
 use super::row::{Head, Reducing, Row, is_same};
 use super::strip::{RowByRow, Stream};
 use crate::Error;
@@ -62,8 +62,7 @@ impl<'q> Integral<'q> {
             return (0, i64::MAX);
         }
         let (start_ns, end_ns) = self.grid.window(time_ns);
-        // What has no start is stamped with the epoch.
-        let start_ns = if start_ns == TIME_MIN_NS { 0 } else { start_ns };
+        let start_ns = self.grid.stamp(start_ns).unwrap_or(start_ns);
         if self.layout.descending { (end_ns, start_ns) } else { (start_ns, end_ns) }
     }
 

@@ -16,7 +16,7 @@ mod windows;
 mod work;
 
 use super::Context;
-use super::grid::{Grid, TIME_MIN_NS};
+use super::grid::Grid;
 use super::reducers::figure_of;
 use super::row::Head;
 use super::slice::Reader;
@@ -208,7 +208,7 @@ impl<'q> Reading<'q> {
             && let Some(head) = work.and_then(|work| work.heads.get(head as usize))
         {
             for (column, windows) in self.columns.iter_mut().zip(windows) {
-                column.emit(head, windows, self.layout.descending);
+                column.emit(head, (windows, &self.grid), self.layout.descending)?;
             }
         }
         let strips = self.columns.iter().flat_map(|column| &column.ready);
@@ -400,14 +400,18 @@ impl<'q> Reading<'q> {
 }
 
 impl Fold {
-    fn emit(&mut self, head: &Arc<Head>, windows: Windows, descending: bool) {
+    fn emit(
+        &mut self,
+        head: &Arc<Head>,
+        (windows, grid): (Windows, &Grid),
+        descending: bool,
+    ) -> Result<(), Error> {
         let mut strip = Strip::new(head.clone(), 0);
         for (start_ns, tally) in windows.into_vec() {
             let (time_ns, value) = tally.finish();
-            let time_ns = match (self.is_stamped, start_ns) {
-                (true, TIME_MIN_NS) => 0,
-                (true, _) => start_ns,
-                (false, _) => time_ns.unwrap_or(start_ns),
+            let time_ns = match self.is_stamped {
+                true => grid.stamp(start_ns)?,
+                false => time_ns.unwrap_or(start_ns),
             };
             if !value.is_null() {
                 strip.push(time_ns, value, []);
@@ -417,5 +421,6 @@ impl Fold {
             strip.reverse();
         }
         self.ready.extend((!strip.is_empty()).then_some(strip));
+        Ok(())
     }
 }

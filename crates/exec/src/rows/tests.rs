@@ -35,7 +35,7 @@ fn endless(value: &Item) -> Box<dyn Stream> {
 fn layout(width_ns: i64, ordered: bool) -> Arc<Layout> {
     Arc::new(Layout {
         range: TimeRange::new(0, 1_000_000_000_000),
-        windows: Some(Buckets { width_ns, offset_ns: 0, zone: None }),
+        windows: Some(Buckets { width_ns, offset_ns: 0, zone: None, whole: false }),
         order_by: [].into(),
         group_by: [].into(),
         descending: false,

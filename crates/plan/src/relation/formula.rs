@@ -44,6 +44,39 @@ pub enum Formula {
         /// The list.
         of: Arc<[Item]>,
     },
+    /// How a value, which is reckoned once, compares with others: with all of them so, or with any.
+    /// AND or OR joins what comes of each, by the rules of three-valued logic.
+    Compared {
+        /// The value.
+        value: Box<Formula>,
+        /// Operators and what stands behind them.
+        with: Vec<(Operator, Formula)>,
+        /// Whether one that holds is enough.
+        is_any: bool,
+    },
+    /// Whether two values differ, where two nulls do not; never null.
+    Differ {
+        /// One value.
+        left: Box<Formula>,
+        /// The other one.
+        right: Box<Formula>,
+    },
+    /// A value, or null where it equals another one.
+    NullIf {
+        /// The value.
+        value: Box<Formula>,
+        /// The other one.
+        other: Box<Formula>,
+    },
+    /// The value behind the first case that a value equals; others are not looked at.
+    Matched {
+        /// The value, which is reckoned once.
+        value: Box<Formula>,
+        /// Cases and values.
+        cases: Vec<(Formula, Formula)>,
+        /// The value if it equals none.
+        otherwise: Box<Formula>,
+    },
     /// A function of numbers; [`Math::Round`] takes a number of decimals, too.
     Math {
         /// Which one.
@@ -139,6 +172,8 @@ pub enum Part {
     Epoch,
     /// Year.
     Year,
+    /// Year that the week of ISO 8601 belongs to.
+    IsoYear,
     /// Quarter, from 1.
     Quarter,
     /// Month, from 1.
@@ -176,6 +211,8 @@ pub enum Words {
     Length,
     /// All texts one behind the other; nulls are passed over.
     Concat,
+    /// The same, but null if one is null.
+    Join,
     /// Without these characters at both ends; blanks unless others are said.
     Trim,
     /// The same, before the text only.
@@ -190,7 +227,8 @@ pub enum Words {
     Left,
     /// The last so many characters.
     Right,
-    /// The piece with this number between occurrences of a text, counted from 1.
+    /// The piece with this number between occurrences of a text, counted from 1, or from -1 if
+    /// from the end.
     Piece,
     /// Where a text begins in another one, counted from 1; 0: nowhere.
     Position,

@@ -166,11 +166,11 @@ impl Rows {
 
     fn draw(&mut self, cells: &[Item]) {
         let text = |cell: &Item| {
-            let mut text = Vec::new();
-            match cell {
-                Item::String(said) => text.extend_from_slice(said.as_bytes()),
-                cell => push_plain(cell, &mut text),
+            if let Item::String(said) = cell {
+                return on_one_line(said);
             }
+            let mut text = Vec::new();
+            push_plain(cell, &mut text);
             String::from_utf8_lossy(&text).into_owned()
         };
         let cells: Vec<String> = cells.iter().map(text).collect();
@@ -208,6 +208,18 @@ impl Rows {
         }
         let _ = write!(out, "{rule}+");
     }
+}
+
+/// A text for a cell that is drawn: ends of lines and their like would break its frame.
+fn on_one_line(text: &str) -> String {
+    let mut line = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c.is_control() {
+            true => line.extend(c.escape_default()),
+            false => line.push(c),
+        }
+    }
+    line
 }
 
 /// Whether a cell is in an object: numbers that JSON cannot write are not.

@@ -15,6 +15,8 @@ pub type Parameters = BTreeMap<String, Parameter>;
 pub enum Parameter {
     /// A whole number.
     Integer(i64),
+    /// A whole number beyond those; InfluxQL reads it as one with a fraction.
+    Unsigned(u64),
     /// A number with a fraction.
     Number(f64),
     /// A string.

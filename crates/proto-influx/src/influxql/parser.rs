@@ -332,6 +332,7 @@ fn is_letters(word: &str) -> bool {
 fn bind<'a>(value: &Parameter, at: usize) -> Token<'a> {
     let (kind, text) = match value {
         Parameter::Integer(value) => (Kind::Integer, value.to_string()),
+        Parameter::Unsigned(value) => (Kind::Number, (*value as f64).to_string()),
         Parameter::Number(value) => (Kind::Number, value.to_string()),
         Parameter::String(text) => (Kind::String, text.clone()),
         Parameter::Boolean(true) => (Kind::Word("TRUE"), String::new()),

@@ -90,13 +90,8 @@ fn concatenated(expr: &Expr, left: Typed, right: Typed) -> Result<Typed, SqlErro
     if left.of == Type::Interval || right.of == Type::Interval {
         return span::error(expr, "|| joins texts: CAST an interval's seconds to text");
     }
-    let is_null =
-        |typed: &Typed| Typed::new(Formula::IsNull(Box::new(typed.formula.clone())), Type::Boolean);
-    let either = both(Operator::Or, is_null(&left), is_null(&right)).formula;
     let arguments = vec![left.formula, right.formula];
-    let joined = Formula::Text { function: Words::Concat, arguments };
-    let cases = vec![(either, Formula::Constant(Item::Null))];
-    Ok(Typed::new(Formula::Chosen { cases, otherwise: Box::new(joined) }, Type::Text))
+    Ok(Typed::new(Formula::Text { function: Words::Join, arguments }, Type::Text))
 }
 
 fn calculated(

@@ -87,6 +87,11 @@ impl Lowering<'_> {
     }
 }
 
+/// The test of a pattern of LIKE; nothing where nothing follows its escape.
+pub(crate) fn test(pattern: &str) -> Option<Test> {
+    Test::regex(&regex_of(pattern, Some('\\'), false)?).ok()
+}
+
 /// The text that a pattern of LIKE without wildcards is.
 fn plain(pattern: &str, escape: Option<char>, any_case: bool) -> Option<String> {
     let is_plain = !any_case && !pattern.contains(['%', '_']);

@@ -122,7 +122,8 @@ mod tests {
             TimeRange::new(5, 4),
         ];
         for range in ranges {
-            let windows = Some(Buckets { width_ns: MINUTE, offset_ns: 7, zone: None });
+            let windows =
+                Some(Buckets { width_ns: MINUTE, offset_ns: 7, zone: None, whole: false });
             let (order_by, group_by) = ([].into(), [].into());
             let layout =
                 Layout { range, windows, order_by, group_by, descending: false, ordered: false };

@@ -128,6 +128,7 @@ impl Options {
             width_ns,
             offset_ns,
             zone: zone.clone(),
+            whole: false,
         });
         Arc::new(Layout {
             range: self.range,

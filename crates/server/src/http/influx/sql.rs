@@ -55,6 +55,7 @@ fn parameters(request: &QueryRequest) -> Result<Parameters, Reply> {
     let parameter = |value: &influxql::Parameter| {
         Ok(match value {
             influxql::Parameter::Integer(number) => Parameter::Integer(*number),
+            influxql::Parameter::Unsigned(number) => Parameter::Unsigned(*number),
             influxql::Parameter::Number(number) => Parameter::Float(*number),
             influxql::Parameter::String(text) => Parameter::Text(text.clone()),
             influxql::Parameter::Boolean(truth) => Parameter::Boolean(*truth),
