@@ -3,7 +3,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { hintOn } from "../advice";
 import { type Note, Refusal, annotations } from "../api";
-import { type Outcome, type Outcomes, type Part, asBody, asPart, askAll, drawn, isAsked, letterOf, wantedOf } from "../asking";
+import { type Outcome, type Outcomes, type Part, asBody, asPart, askAll, drawn, firstError, isAsked, letterOf, wantedOf } from "../asking";
 import { useAsked } from "../hooks";
 import { areBuckets, heat } from "../heat";
 import { Chart, LINES_MAX } from "../parts/chart";
@@ -76,7 +76,7 @@ export function Explore({ params }: { params: URLSearchParams }) {
   const more = explored.questions.length - rows;
   const found = asked.answer;
   const isAnyAsked = questions.some(isAsked);
-  const refused = (found?.outcomes ?? []).flatMap(({ error }, index) => (error instanceof Refusal && error.status === 400 ? [letterOf(index)] : []));
+  const refused = (found?.outcomes ?? []).map(firstError).flatMap((error, index) => (error instanceof Refusal && error.status === 400 ? [letterOf(index)] : []));
   const address = write(explored);
   useEffect(() => {
     if (found?.outcomes.some(({ answer }) => answer)) keep(address);
