@@ -20,7 +20,6 @@ import { Copy, Empty, Failed, Loading } from "../parts/small";
 import { Statements } from "../parts/statements";
 import { Tables } from "../parts/tables";
 import { Values } from "../parts/values";
-import { Download } from "../parts/download";
 import { Toolbar, ViewBar } from "../parts/toolbar";
 import { curl, javascript, link, python } from "../code";
 import { type Walk, forget, keep, kept, walked } from "../history";
@@ -150,7 +149,7 @@ export function Explore({ params }: { params: URLSearchParams }) {
               </>
             )}
           </Menu>
-          <Download found={found} database={explored.database} />
+          <Menu title="Download">{(close) => <Later which="Download" found={found} database={explored.database} close={close} />}</Menu>
         </p>
       </div>
       {asked.error && <Failed error={asked.error} {...(asked.error instanceof Refusal ? { again: asked.again } : {})} />}
