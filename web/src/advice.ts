@@ -3,9 +3,8 @@
 import { Refusal } from "./api";
 import { FUNCTIONS } from "./influxql";
 import { nearest } from "./nearest";
-import { idleParts } from "./opentsdb";
 import { PROMQL_HELP } from "./promqlfunctions";
-import { AGGREGATORS, FOLDS, type Question, TO_FILL_IN } from "./question";
+import { AGGREGATORS, FOLDS, type Question, TO_FILL_IN, idleParts } from "./question";
 
 /** What OpenTSDB's door says of a name that it does not know. */
 const UNKNOWN = /^No such name for '(metrics|tagk|tagv)': '(.*)'$/s;

@@ -39,6 +39,9 @@ export interface Outcome {
   error: Error | null;
 }
 
+/** Why a question, or one of its statements, has no answer. */
+export const firstError = ({ error, answer }: Outcome): Error | null => error ?? answer?.statements?.find((one) => one.error)?.error ?? null;
+
 export interface Outcomes {
   span: Span;
   stepMs: number;

@@ -13,12 +13,6 @@ function cell(value: Value | undefined): string {
   return /[",\r\n]/.test(text) ? `"${text.replace(/"/g, '""')}"` : text;
 }
 
-/** A value as a cell between commas; none is empty. A row stays one line: as names and texts, line breaks are blanks. */
-export function csvCell(value: unknown): string {
-  const text = value === null || value === undefined ? "" : String(value).replace(/[\r\n]+/g, " ");
-  return /[",]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-}
-
 const line = (cells: (Value | undefined)[]) => `${cells.map(cell).join(",")}\n`;
 
 /** A label's value; `toString` and the like are names as others are. */

@@ -21,6 +21,8 @@ import { OWN, WITHOUT_OWN, isOwn } from "./parts/own";
 import { type Language, bodyOf, selectorOf } from "./question";
 import { checked } from "./statements";
 
+export { sqlLines } from "./sqllines";
+
 const NAMES_OFFERED = 50;
 
 const TAGS: Partial<Record<WordClass, string>> = {

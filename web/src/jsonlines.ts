@@ -1,7 +1,7 @@
 // Lines of JSON, an object for each row, as text that is brought in.
 
 import type { Kind, Typed } from "./csv";
-import { csvCell } from "./download";
+import { csvCell } from "./series";
 import { mapped } from "./slices";
 
 /** Whether a file, by its first bytes, begins with an object in a line; one that goes on in the next line is another document. */

@@ -42,16 +42,6 @@ export const OPENTSDB_AGGREGATORS: Record<string, string> = {
   dev: "deviation of series", zimsum: "sum, gaps as 0", mimmin: "least, gaps left out", mimmax: "greatest, gaps left out", p50: "median", p95: "95th percentile", p99: "99th percentile",
 };
 
-/** How parts between the aggregator and the metric begin that mean something. */
-const MEANT = /^(\$step-|\d|rate|explicit_tags|percentiles|pre-agg|rollup_|show-histogram-buckets)/i;
-
-/** Parts between the aggregator and the metric that mean nothing, and are passed over. */
-export function idleParts(text: string): string[] {
-  const parts = text.split(":");
-  const metric = parts.findIndex((part) => part.includes("{") && !/^rate/i.test(part));
-  return parts.slice(1, metric < 0 ? -1 : metric).filter((part) => !MEANT.test(part));
-}
-
 export function opentsdbExpected(text: string, cursor: number): OpentsdbExpected {
   const before = text.slice(0, cursor);
   const typed = /[^\s{}:,=|()]*$/.exec(before)?.[0] ?? "";

@@ -5,7 +5,8 @@ import { decompress } from "fzstd";
 import { type Compressors, type DecodedArray, type FileMetaData, type SchemaElement, type SchemaTree, parquetMetadataAsync, parquetScan, parquetSchema } from "hyparquet";
 import { ByteWriter, parquetWrite } from "hyparquet-writer";
 import type { Kind, Typed } from "./csv";
-import { type FileColumn, csvCell } from "./download";
+import type { FileColumn } from "./download";
+import { csvCell } from "./series";
 import { pause } from "./slices";
 
 /** Most bytes of text that a file may become here, and that a group of its rows may unpack to. */

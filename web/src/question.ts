@@ -106,6 +106,16 @@ export function withStep(text: string, step: string): string {
   return parts.map((part, at) => (at < last && part.startsWith("$step-") ? `${step}${part.slice("$step".length)}` : part)).join(":");
 }
 
+/** How parts between the aggregator and the metric begin that mean something. */
+const MEANT = /^(\$step-|\d|rate|explicit_tags|percentiles|pre-agg|rollup_|show-histogram-buckets)/i;
+
+/** Parts between the aggregator and the metric that mean nothing, and are passed over. */
+export function idleParts(text: string): string[] {
+  const parts = text.split(":");
+  const metric = parts.findIndex((part) => part.includes("{") && !/^rate/i.test(part));
+  return parts.slice(1, metric < 0 ? -1 : metric).filter((part) => !MEANT.test(part));
+}
+
 /** Names that OpenTSDB's text has room for. */
 export const isPlainName = (name: string) => name !== "" && name === name.trim() && !/[:{},=\t\n\r]/.test(name);
 

@@ -239,3 +239,9 @@ export function isCounter(series: Series[], metric: string): boolean {
   if (/_(bucket|count|sum)$/.test(metric)) return rises > 0 && falls * 50 <= steps;
   return steps >= 4 && rises > 0 && falls * 50 <= steps && series.every((one) => one.kind === "integer");
 }
+
+/** A value as a cell between commas; none is empty. A row stays one line: as names and texts, line breaks are blanks. */
+export function csvCell(value: unknown): string {
+  const text = value === null || value === undefined ? "" : String(value).replace(/[\r\n]+/g, " ");
+  return /[",]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}

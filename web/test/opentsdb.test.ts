@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { idleParts, nextOpentsdbWord, opentsdbExpected } from "../src/opentsdb";
+import { nextOpentsdbWord, opentsdbExpected } from "../src/opentsdb";
 
 /** What may stand where the bar is, what is typed of it, and whose it is. */
 const at = (text: string) => {
@@ -34,9 +34,4 @@ test("each word has its class, and words make the text again", () => {
   expect(of("keyword")).toEqual(["rate"]);
   expect(nextOpentsdbWord("1h-max:").class).toBe("number");
   expect(nextOpentsdbWord("<img").text).toBe("<img");
-});
-
-test("parts that mean nothing are told, and no others", () => {
-  expect(idleParts("sum:rat:foo:1m-avg:m")).toEqual(["rat", "foo"]);
-  for (const text of ["sum:m", "sum:$step-avg:rate{counter,,1}:sys.cpu{host=a}", "sum:0all-sum:m{a=b:c}", "none:explicit_tags:m", "sum:percentiles[99]:m", "m", ""]) expect(idleParts(text)).toEqual([]);
 });

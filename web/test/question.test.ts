@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { curl, javascript, link, python } from "../src/code";
 import { halvesOf, withField } from "../src/metric";
-import { about, alone, asksStored, comparedOf, emptyForm, filteredOf, formOf, influxqlOf, insteadOf, isRate, isShare, patternOf, promqlOf, raw, selectText, textOf } from "../src/question";
+import { about, alone, asksStored, comparedOf, emptyForm, filteredOf, formOf, idleParts, influxqlOf, insteadOf, isRate, isShare, patternOf, promqlOf, raw, selectText, textOf } from "../src/question";
 
 describe("forms", () => {
   it.each([
@@ -171,4 +171,9 @@ describe("the step of a row", () => {
     expect(promqlOf(form("sum:1m-avg:rate{dropcounter}:cpu.user"), "cpu_user")).toBe("sum (rate(cpu_user[1m]))");
     expect(promqlOf(form("avg:$step-avg:cpu.user"), "cpu_user")).toBe("avg (cpu_user)");
   });
+});
+
+it("parts that mean nothing are told, and no others", () => {
+  expect(idleParts("sum:rat:foo:1m-avg:m")).toEqual(["rat", "foo"]);
+  for (const text of ["sum:m", "sum:$step-avg:rate{counter,,1}:sys.cpu{host=a}", "sum:0all-sum:m{a=b:c}", "none:explicit_tags:m", "sum:percentiles[99]:m", "m", ""]) expect(idleParts(text)).toEqual([]);
 });

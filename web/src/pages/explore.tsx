@@ -3,7 +3,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { hintOn } from "../advice";
 import { type Note, Refusal, annotations } from "../api";
-import { type Outcome, type Outcomes, type Part, asBody, asPart, askAll, drawn, isAsked, letterOf, wantedOf } from "../asking";
+import { type Outcome, type Outcomes, type Part, asBody, asPart, askAll, drawn, firstError, isAsked, letterOf, wantedOf } from "../asking";
 import { useAsked } from "../hooks";
 import { areBuckets, heat } from "../heat";
 import { Chart, LINES_MAX } from "../parts/chart";
@@ -20,7 +20,6 @@ import { Copy, Empty, Failed, Loading } from "../parts/small";
 import { Statements } from "../parts/statements";
 import { Tables } from "../parts/tables";
 import { Values } from "../parts/values";
-import { Download } from "../parts/download";
 import { Toolbar, ViewBar } from "../parts/toolbar";
 import { curl, javascript, link, python } from "../code";
 import { type Walk, forget, keep, kept, walked } from "../history";
@@ -76,7 +75,7 @@ export function Explore({ params }: { params: URLSearchParams }) {
   const more = explored.questions.length - rows;
   const found = asked.answer;
   const isAnyAsked = questions.some(isAsked);
-  const refused = (found?.outcomes ?? []).flatMap(({ error }, index) => (error instanceof Refusal && error.status === 400 ? [letterOf(index)] : []));
+  const refused = (found?.outcomes ?? []).map(firstError).flatMap((error, index) => (error instanceof Refusal && error.status === 400 ? [letterOf(index)] : []));
   const address = write(explored);
   useEffect(() => {
     if (found?.outcomes.some(({ answer }) => answer)) keep(address);
@@ -150,7 +149,7 @@ export function Explore({ params }: { params: URLSearchParams }) {
               </>
             )}
           </Menu>
-          <Download found={found} database={explored.database} />
+          <Menu title="Download">{(close) => <Later which="Download" found={found} database={explored.database} close={close} />}</Menu>
         </p>
       </div>
       {asked.error && <Failed error={asked.error} {...(asked.error instanceof Refusal ? { again: asked.again } : {})} />}

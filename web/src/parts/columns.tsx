@@ -3,6 +3,7 @@
 import { useState } from "preact/hooks";
 import { catalogue, fields } from "../api";
 import { useAsked } from "../hooks";
+import { plain } from "../series";
 import { quotedSql } from "../sql";
 import { OWN, WITHOUT_OWN } from "./own";
 import { Failed } from "./small";
@@ -37,7 +38,7 @@ function TableOf({ name, database, onInsert }: Props & { name: string }) {
   const [isOpen, setIsOpen] = useState(false);
   return (
     <li>
-      <button type="button" class="plain twist" aria-expanded={isOpen} aria-label={`Columns of ${name}`} onClick={() => setIsOpen(!isOpen)}>{isOpen ? "▾" : "▸"}</button>
+      <button type="button" class="plain twist" aria-expanded={isOpen} aria-label={`Columns of ${plain(name)}`} onClick={() => setIsOpen(!isOpen)}>{isOpen ? "▾" : "▸"}</button>
       <Name name={name} kind="" onInsert={onInsert} />
       {isOpen && <ColumnsOf name={name} database={database} onInsert={onInsert} />}
     </li>
@@ -63,5 +64,5 @@ function ColumnsOf({ name, database, onInsert }: Props & { name: string }) {
 
 /** A name that a click inserts; the editor keeps the focus, for its text is asked when it loses that. */
 function Name({ name, kind, onInsert }: { name: string; kind: string; onInsert: (name: string) => void }) {
-  return <button type="button" class="plain name" title={`Insert ${name}`} onMouseDown={(event) => event.preventDefault()} onClick={() => onInsert(quotedSql(name))}>{name}{kind && <span class="note"> {kind}</span>}</button>;
+  return <button type="button" class="plain name" title={`Insert ${plain(name)}`} onMouseDown={(event) => event.preventDefault()} onClick={() => onInsert(quotedSql(name))}>{plain(name)}{kind && <span class="note"> {kind}</span>}</button>;
 }

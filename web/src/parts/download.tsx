@@ -1,4 +1,4 @@
-// What is shown, as a file.
+// The kinds of files that answers are saved as, which are fetched when somebody wants one.
 
 import { useMemo, useState } from "preact/hooks";
 import { databases } from "../api";
@@ -6,13 +6,13 @@ import type { Outcomes } from "../asking";
 import { link } from "../code";
 import { type Filed, columnsOf, csv, filed, json, jsonLines, tableColumnsOf, tablesCsv, tablesJson, tablesJsonLines } from "../download";
 import { bodyOf } from "../question";
-import { Menu } from "./menu";
 import { fetchedParquet } from "./later";
 import { save, shortened } from "./small";
 
 interface Props {
   found: Outcomes | null;
   database: string;
+  close: () => void;
 }
 
 /** Rows of SQL that an answer has at most; its own door has no such bound. */
@@ -50,32 +50,28 @@ async function saveWhole(statement: string, { span, stepMs }: Outcomes, database
   anchor.click();
 }
 
-export function Download({ found, database }: Props) {
+export function Download({ found, database, close }: Props) {
   const [said, setSaid] = useState("");
   const [chosen, setChosen] = useState(-1);
   const all = useMemo(() => filed(found?.outcomes ?? []), [found]);
   const meant = all[chosen] ? [all[chosen]] : all;
   const tell = (error: unknown) => setSaid((error as Error).message);
   return (
-    <Menu title="Download">
-      {(close) => (
-        <>
-          {!all.length && <span class="note">There is no answer yet.</span>}
-          {all.length > 1 && (
-            <select aria-label="Answer" value={String(chosen)} onChange={(event) => setChosen(Number(event.currentTarget.value))}>
-              <option value="-1">All {all.length} answers, a file for each</option>
-              {all.map(({ title }, at) => <option key={at} value={String(at)}>{at + 1}: {shortened(title, 50)}</option>)}
-            </select>
-          )}
-          {WAYS.map((way) => (
-            <button key={way[0]} type="button" class="plain" disabled={!all.length} onClick={() => saveAll(meant, way).then(close, tell)}>{way[0]}</button>
-          ))}
-          {found && meant.filter(isCut).map(({ statement }, at) => (
-            <button key={at} type="button" class="plain" title={`Also those beyond the ${ROWS_SHOWN_MAX} that are shown: ${shortened(statement!)}`} onClick={() => saveWhole(statement!, found, database).then(close, tell)}>All rows, CSV</button>
-          ))}
-          {said && <span class="note" role="alert">{said}</span>}
-        </>
+    <>
+      {!all.length && <span class="note">There is no answer yet.</span>}
+      {all.length > 1 && (
+        <select aria-label="Answer" value={String(chosen)} onChange={(event) => setChosen(Number(event.currentTarget.value))}>
+          <option value="-1">All {all.length} answers, a file for each</option>
+          {all.map(({ title }, at) => <option key={at} value={String(at)}>{at + 1}: {shortened(title, 50)}</option>)}
+        </select>
       )}
-    </Menu>
+      {WAYS.map((way) => (
+        <button key={way[0]} type="button" class="plain" disabled={!all.length} onClick={() => saveAll(meant, way).then(close, tell)}>{way[0]}</button>
+      ))}
+      {found && meant.filter(isCut).map(({ statement }, at) => (
+        <button key={at} type="button" class="plain" title={`Also those beyond the ${ROWS_SHOWN_MAX} that are shown: ${shortened(statement!)}`} onClick={() => saveWhole(statement!, found, database).then(close, tell)}>All rows, CSV</button>
+      ))}
+      {said && <span class="note" role="alert">{said}</span>}
+    </>
   );
 }

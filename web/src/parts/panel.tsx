@@ -2,7 +2,7 @@
 
 import { useMemo } from "preact/hooks";
 import type { Panel } from "../api";
-import { type Drawn, askAll, drawn } from "../asking";
+import { type Drawn, askAll, drawn, firstError } from "../asking";
 import { exploredOf, lastText } from "../board";
 import { database } from "../database";
 import { areBuckets, heat } from "../heat";
@@ -45,7 +45,7 @@ export function PanelCard({ panel, over }: Props) {
   const buckets = useMemo(() => (view === "heatmap" && areBuckets(found.series) ? heat(found.series, outcomes.every(({ question, answer }) => !answer || isGrowth(question))) : null), [found]);
   const zoom = ({ start, end }: { start: number; end: number }) => { location.hash = write({ ...explored, range: { start: String(start), end: String(end) } }); };
   const tables = outcomes.flatMap(({ answer }) => answer?.tables ?? []);
-  const failed = outcomes.map(({ error, answer }) => error ?? answer?.statements?.find((one) => one.error)?.error).find(Boolean) ?? asked.error;
+  const failed = outcomes.map(firstError).find(Boolean) ?? asked.error;
   return (
     <article class="card panel">
       <div class="head">

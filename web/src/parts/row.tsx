@@ -9,7 +9,6 @@ import {
 } from "../question";
 import { isCounterName } from "../series";
 import { sqlOf } from "../sql";
-import { sqlLines } from "../sqllines";
 import { windowOf, withWindow } from "../windows";
 import { Filters } from "./filters";
 import { Suggest, named } from "./suggest";
@@ -60,7 +59,8 @@ export function Row({ question, database, index, canRemove, onChange, onRemove, 
   };
   // What is wrong with a text is said where it is typed.
   const format = async () => {
-    if (question.language === "sql") return change({ ...question, text: sqlLines(question.text) });
+    // What few need comes with the editor.
+    if (question.language === "sql") return import("../editor").then(({ sqlLines }) => change({ ...question, text: sqlLines(question.text) }), () => undefined);
     const { formatted } = await check(database, bodyOf(question, { start: 0, end: HOUR_MS }, MINUTE_MS), new AbortController().signal).catch(() => ({ formatted: undefined }));
     if (formatted && formatted !== question.text) change({ ...question, text: formatted });
   };
