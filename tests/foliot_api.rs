@@ -169,6 +169,62 @@ fn steps_of_a_question_are_told_in_every_language() {
     server.stop();
 }
 
+/// Two beds, each with a sample a minute for an hour. OpenTSDB's questions read beyond their end, so
+/// there is nothing.
+#[test]
+fn samples_read_are_those_of_the_store_in_every_language() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    let line = |at: i64| {
+        let rows = ["east", "west"].map(|bed| format!("soil,bed={bed} ph={at},wet=1 {}", at * 60));
+        rows.join("\n")
+    };
+    write(&server, &(0..60).map(line).collect::<Vec<_>>().join("\n"));
+    let explained = |language: &str, text: &str, step_ms: i64| {
+        let body = json!({"language": language, "text": text, "start_ms": 0, "end_ms": 3_599_000,
+            "step_ms": step_ms, "explain": true});
+        ask(&server, &body)
+    };
+    let read = |answer: &Value| answer["figures"]["samples_read"].as_u64().unwrap();
+    let influxql = "SELECT mean(ph) FROM soil WHERE time >= $start AND time <= $end \
+                    GROUP BY time($step), bed";
+    let sql = "SELECT date_bin($step, time) AS t, bed, avg(ph), avg(wet) FROM soil \
+               WHERE time >= $start AND time <= $end GROUP BY t, bed";
+    let sql_of_one = "SELECT avg(ph) FROM soil WHERE time >= $start AND time <= $end";
+    // Two series of sixty samples; SQL's groups by time read a second field.
+    for (language, text, expected) in [
+        ("influxql", influxql, 120),
+        ("opentsdb", "none:$step-avg-nan:soil.ph", 120),
+        ("promql", "soil_ph", 120),
+        ("promql", "avg_over_time(soil_ph[1m])", 120),
+        ("sql", sql, 240),
+        ("sql", sql_of_one, 120),
+    ] {
+        // Windows between samples are empty, and are not read, however many there are.
+        for step_ms in [10_000, 60_000, 300_000] {
+            let answer = explained(language, text, step_ms);
+            // PromQL's last instant is at 55 minutes then.
+            let is_short = language == "promql" && step_ms == 300_000;
+            let expected = if is_short { 112 } else { expected };
+            assert_eq!(read(&answer), expected, "{language} by {step_ms}: {answer}");
+        }
+    }
+    // What rows are filled with was not read by the step, either.
+    let told = steps(&explained("influxql", influxql, 10_000)["tree"]);
+    assert!(told.iter().all(|(_, _, samples)| *samples == 120), "{told:?}");
+    assert!(told.iter().any(|(said, ..)| said.starts_with("fill")), "{told:?}");
+    // Nor are instants of a subquery.
+    assert_eq!(read(&explained("promql", "sum(max_over_time(soil_ph[5m:10s]))", 60_000)), 120);
+    let total = server.metric("foliot_query_samples_total");
+    ask(
+        &server,
+        &json!({"language": "influxql", "text": influxql, "start_ms": 0,
+        "end_ms": 3_599_000, "step_ms": 10_000}),
+    );
+    assert_eq!(server.metric("foliot_query_samples_total") - total, 120.0);
+    server.stop();
+}
+
 #[test]
 fn who_made_a_series_is_told_beside_its_samples() {
     let dir = Scratch::new();

@@ -299,7 +299,11 @@ fn each_step_of_a_question_is_told_with_what_it_took() {
     );
     let series = |node: &Value| node["took"]["series"].clone();
     assert_eq!((series(tree), series(sum), series(rate)), (json!(1), json!(1), json!(4)));
-    assert!(rate["took"]["samples"].as_u64().unwrap() >= 8, "{rate}");
+    assert_eq!(rate["took"]["samples"], 8, "{rate}");
+    assert_eq!(
+        (&tree["took"]["samples"], &answer["figures"]["samples_read"]),
+        (&json!(8), &json!(8))
+    );
     assert_eq!(tree["rhs"]["expr"]["took"]["samples"], 0);
     // What is read stands apart from what is made of it.
     let read = &rate["args"][0];

@@ -135,6 +135,64 @@ fn answers_have_the_formats_of_influxdb_3_and_texts_may_have_values_bound() {
     server.stop();
 }
 
+/// The samples: two hosts, of fields that are not always there.
+#[test]
+fn explain_tells_what_is_read_by_its_names() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    let lines = "soil,bed=a ph=1,wet=2 60\nsoil,bed=a ph=3 120\nsoil,bed=b wet=5 60";
+    assert_eq!(server.post("/write?db=d&precision=s", lines).status, 204);
+    let rows = |statement: &str| {
+        let body = json!({"db": "d", "format": "csv", "q": statement});
+        let answer = post(&server, "/api/v3/query_sql", &body);
+        assert_eq!(answer.status, 200, "{statement}: {}", answer.text());
+        answer.text().replace('"', "").lines().skip(1).map(str::to_owned).collect::<Vec<_>>()
+    };
+    for (statement, steps) in [
+        ("SELECT avg(ph) FROM soil", vec!["fold mean(ph) of soil"]),
+        (
+            "SELECT bed, avg(ph) FROM soil GROUP BY bed",
+            vec!["fold mean(ph) of soil by bed, groups without values by wet"],
+        ),
+        (
+            "SELECT avg(ph) / 2, bed, count(wet) FROM soil GROUP BY bed",
+            vec![
+                "calculate mean(ph) / 2, bed, coalesce(count(wet), 0)",
+                "  calculate bed, mean(ph), coalesce(count(wet), 0)",
+                "    fold mean(ph), count(wet) of soil by bed",
+            ],
+        ),
+        (
+            "SELECT bed, max(ph - wet) AS m FROM soil WHERE ph > wet GROUP BY bed \
+             HAVING count(*) > 1 ORDER BY m DESC",
+            vec![
+                "sort by max(ph - wet) descending",
+                "  calculate bed, max(ph - wet)",
+                "    keep rows where count(rows) > 1",
+                "      group by bed: max(ph - wet), count(rows)",
+                "        keep rows where ph > wet",
+                "          read soil.ph, soil.wet",
+            ],
+        ),
+    ] {
+        let told = rows(&format!("EXPLAIN {statement}"));
+        assert_eq!(told, steps, "{statement}");
+    }
+    // One row in any case; a group is there also where its values are not.
+    assert_eq!(rows("SELECT avg(ph) AS m, count(ph) AS n FROM soil"), ["2.0,2"]);
+    assert_eq!(rows("SELECT avg(ph) AS m, count(ph) AS n FROM soil WHERE bed = 'b'"), [",0"]);
+    assert_eq!(rows("SELECT count(ph) AS n FROM soil WHERE time > now()"), ["0"]);
+    assert_eq!(rows("SELECT bed, avg(ph) FROM soil GROUP BY bed ORDER BY bed"), ["a,2.0", "b,"]);
+    let samples = |statement: &str| {
+        let told = rows(&format!("EXPLAIN ANALYZE {statement}"));
+        let samples = told[0].rsplit(' ').nth(2).unwrap();
+        samples.parse::<u64>().unwrap_or_else(|error| panic!("{told:?}: {error}"))
+    };
+    assert_eq!(samples("SELECT avg(ph) FROM soil"), 2);
+    assert_eq!(samples("SELECT bed, avg(ph) FROM soil GROUP BY bed"), 4);
+    server.stop();
+}
+
 #[test]
 fn the_query_api_has_one_table_whose_columns_have_kinds() {
     let dir = Scratch::new();

@@ -1,8 +1,8 @@
 //! Columns and formulas as text: for whoever wants to know how a question is carried out.
 //!
-//! Columns have places and no names, so each is shown as what it comes of. Formulas may be long, and
-//! those of inner queries stand in those of outer ones: texts are cut off, and no more is looked at
-//! than what they show.
+//! Columns have places and no names, so each is shown as what it comes of. Formulas may be long,
+//! and those of inner queries stand in those of outer ones: texts are cut off, and no more is
+//! looked at than what they show.
 
 use super::{Column, Fold, Folded, Formula, Grouped, Kept, Order, Relation, Selected, Width};
 use crate::rows::{Calculate, Carried, Operator, Reduce, Rows, Scan};
