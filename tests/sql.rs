@@ -132,6 +132,12 @@ fn answers_have_the_formats_of_influxdb_3_and_texts_may_have_values_bound() {
     let bound = json!({"db": "d", "format": "csv", "params": {"h": "b", "least": 15},
         "q": "SELECT usage FROM cpu WHERE host = $h AND usage > $least"});
     assert_eq!(post(&server, "/api/v3/query_sql", &bound).text(), "usage\n20.0\n");
+    let bound =
+        json!({"db": "d", "format": "csv", "params": {"n": u64::MAX}, "q": "SELECT $n AS n"});
+    let most = post(&server, "/api/v3/query_sql", &bound).text();
+    assert_eq!(most, "n\n18446744073709551615\n");
+    let drawn = ask(&server, r"SELECT E'a\nb' AS x", "pretty");
+    assert_eq!(drawn.text(), "+------+\n| x    |\n+------+\n| a\\nb |\n+------+");
     server.stop();
 }
 
