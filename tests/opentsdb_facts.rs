@@ -268,7 +268,7 @@ fn small_answers() {
     assert_eq!(json("/api/aggregators").as_array().unwrap().len(), 35);
     assert_eq!(json("/aggregators"), json("/api/aggregators"));
     assert_eq!(tsd.server.post("/api/aggregators", "").status, 405);
-    assert_eq!(json("/api/config/filters").as_object().unwrap().len(), 7);
+    assert_eq!(json("/api/config/filters").as_object().unwrap().len(), 8);
     let config = json("/api/config");
     assert!(config.as_object().unwrap().values().all(Value::is_string));
     assert_eq!(config["limits.queries"], "8");

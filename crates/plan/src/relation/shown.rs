@@ -233,6 +233,37 @@ fn formula(text: &mut Text, of: &Formula, input: &Relation) {
             operand(text, value, input, u8::MAX);
             text.list((" in (", ", ", ")"), &**of, |text, one| text.put(&constant(one)));
         }
+        Formula::Compared { value, with, is_any } => {
+            operand(text, value, input, u8::MAX);
+            let between = if *is_any { " or " } else { " and " };
+            text.list((" ", between, ""), with, |text, (operator, other)| {
+                text.put(&format!("{} ", signed(*operator).0));
+                operand(text, other, input, u8::MAX);
+            });
+        }
+        Formula::Differ { left, right } => {
+            operand(text, left, input, u8::MAX);
+            text.put(" is distinct from ");
+            operand(text, right, input, u8::MAX);
+        }
+        Formula::NullIf { value, other } => {
+            text.list(("nullif(", ", ", ")"), [value, other], |text, one| {
+                formula(text, one, input);
+            });
+        }
+        Formula::Matched { value, cases, otherwise } => {
+            text.put("case ");
+            formula(text, value, input);
+            text.list(("", "", ""), cases, |text, (case, value)| {
+                text.put(" when ");
+                formula(text, case, input);
+                text.put(" then ");
+                formula(text, value, input);
+            });
+            text.put(" else ");
+            formula(text, otherwise, input);
+            text.put(" end");
+        }
         Formula::Math { function, arguments } => call(text, &word(function), arguments),
         Formula::Text { function, arguments } => call(text, &word(function), arguments),
         Formula::Chosen { cases, otherwise } => {
@@ -274,6 +305,7 @@ fn formula(text: &mut Text, of: &Formula, input: &Relation) {
 fn operand(text: &mut Text, of: &Formula, input: &Relation, binds: u8) {
     let has_brackets = match of {
         Formula::Binary { operator, .. } => signed(*operator).1 < binds,
+        Formula::Compared { .. } | Formula::Differ { .. } => true,
         _ => false,
     };
     text.put(if has_brackets { "(" } else { "" });
@@ -343,6 +375,25 @@ mod tests {
             (Formula::Not(Box::new(less)), "not (1 - 2)"),
             (Formula::FirstOf(vec![Formula::Column(0), number(0)]), "coalesce(column 1, 0)"),
             (Formula::Constant(Item::String("it's".into())), "'it''s'"),
+            (
+                Formula::Not(Box::new(Formula::Compared {
+                    value: Box::new(Formula::Column(0)),
+                    with: vec![
+                        (Operator::GreaterOrEqual, number(1)),
+                        (Operator::LessOrEqual, number(9)),
+                    ],
+                    is_any: false,
+                })),
+                "not (column 1 >= 1 and <= 9)",
+            ),
+            (
+                Formula::Matched {
+                    value: Box::new(Formula::Column(0)),
+                    cases: vec![(number(1), number(2)), (number(3), number(4))],
+                    otherwise: Box::new(Formula::Constant(Item::Null)),
+                },
+                "case column 1 when 1 then 2 when 3 then 4 else null end",
+            ),
         ] {
             assert_eq!(of.shown(&nothing()), expected);
         }

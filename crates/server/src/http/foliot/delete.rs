@@ -26,7 +26,7 @@ const METRICS_TOLD: usize = 20;
 const SERIES_AT_ONCE: usize = 1_024;
 
 /// Texts of all kinds. A pattern that takes each of them is taken for one that takes all.
-const TEXTS_OF_ALL_KINDS: [&str; 5] = ["", "a", "Z-1", "0", " \u{10ffff}\n."];
+const TEXTS_OF_ALL_KINDS: [&str; 5] = ["", "a", "Z-1", "0", " \u{10ffff}."];
 
 pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
     let (_, namespace) = place(shared, &call)?;
