@@ -62,6 +62,9 @@ zig_cargo() {
         flags+=" -C linker=rust-lld -C link-arg=--pack-dyn-relocs=relr -C link-arg=--icf=all"
     else
         rustup -q component add rust-src
+        # Rust would name files that start a C program as if they came with its library, but none came.
+        # Zig has its own.
+        flags+=" -C link-self-contained=no"
         std=(-Z "build-std=std,panic_unwind")
     fi
     # Only what is built from source may do what stable Rust may not.
