@@ -196,8 +196,8 @@ test("several answers are several files, or one of them, and no file has two hea
 
 test("all rows of a statement come from the server where the page has the first of them", async () => {
   const begin = now() - 60;
-  await write(Array.from({ length: 10_003 }, (_, at) => `many n=${at}i ${begin}${String(at).padStart(9, "0")}`).join("\n"));
-  await explore("SELECT time, n FROM many WHERE time >= $start AND time < $end", [["view", "table"]]);
+  await write(Array.from({ length: 10_003 }, (_, at) => `crowd n=${at}i ${begin}${String(at).padStart(9, "0")}`).join("\n"));
+  await explore("SELECT time, n FROM crowd WHERE time >= $start AND time < $end", [["view", "table"]]);
   await page.locator(".stated .caption").getByText(/^10000 rows/).waitFor();
   const saving = page.waitForEvent("download");
   await page.getByRole("button", { name: "Download" }).click();
