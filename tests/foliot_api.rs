@@ -169,8 +169,8 @@ fn steps_of_a_question_are_told_in_every_language() {
     server.stop();
 }
 
-/// Two beds, each with a sample a minute for an hour. OpenTSDB's questions read beyond their end, so
-/// there is nothing.
+/// Two beds, each with a sample a minute for an hour. OpenTSDB's questions read beyond their end,
+/// so there is nothing.
 #[test]
 fn samples_read_are_those_of_the_store_in_every_language() {
     let dir = Scratch::new();

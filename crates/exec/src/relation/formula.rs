@@ -130,6 +130,16 @@ pub(super) fn evaluate(formula: &Formula, batch: &Batch, at: usize) -> Result<It
             }
             Item::Null
         }
+        other => of_comparison(other, &of)?,
+    })
+}
+
+/// What comes of a value that is reckoned once and held against others.
+fn of_comparison(
+    formula: &Formula,
+    of: &dyn Fn(&Formula) -> Result<Item, Error>,
+) -> Result<Item, Error> {
+    Ok(match formula {
         Formula::Matched { value, cases, otherwise } => {
             let found = of(value)?;
             for (case, value) in cases {
@@ -139,7 +149,7 @@ pub(super) fn evaluate(formula: &Formula, batch: &Batch, at: usize) -> Result<It
             }
             of(otherwise)?
         }
-        Formula::Compared { value, with, is_any } => compared(&of(value)?, with, *is_any, &of)?,
+        Formula::Compared { value, with, is_any } => compared(&of(value)?, with, *is_any, of)?,
         Formula::NullIf { value, other } => {
             let value = of(value)?;
             if equals(&value, &of(other)?)? { Item::Null } else { value }
@@ -152,7 +162,7 @@ pub(super) fn evaluate(formula: &Formula, batch: &Batch, at: usize) -> Result<It
             };
             Item::Boolean(!are_alike)
         }
-        other => of_arguments(other, &of)?,
+        other => of_arguments(other, of)?,
     })
 }
 

@@ -83,22 +83,25 @@ pub(super) fn words(function: Words, arguments: &[Item]) -> Result<Item, Error> 
             let from = if count < 0 { 1 - count } else { chars.saturating_sub(count) + 1 };
             part(&first, from, i64::MAX)
         }
-        Words::Piece => {
-            let (number, by) = (number(2).unwrap_or_default(), text(1));
-            let before = usize::try_from(number.unsigned_abs()).unwrap_or(usize::MAX);
-            let Some(at) = before.checked_sub(1) else {
-                return Err(Error::Plan("pieces of a text are counted from 1 or -1".to_owned()));
-            };
-            // Nothing is found between the letters of a text.
-            let piece = match (by.is_empty(), number < 0) {
-                (true, _) => (at == 0).then_some(&*first),
-                (false, false) => first.split(&*by).nth(at),
-                (false, true) => first.rsplit(&*by).nth(at),
-            };
-            piece.unwrap_or_default().to_owned()
-        }
+        Words::Piece => piece(&first, &text(1), number(2).unwrap_or_default())?.to_owned(),
         Words::Concat | Words::Join => first.to_string(),
     })
+}
+
+/// The piece with this number between the places where `by` stands, from 1, or from -1 backwards;
+/// what is beyond them is empty.
+fn piece<'t>(text: &'t str, by: &str, number: i64) -> Result<&'t str, Error> {
+    let before = usize::try_from(number.unsigned_abs()).unwrap_or(usize::MAX);
+    let Some(at) = before.checked_sub(1) else {
+        return Err(Error::Plan("pieces of a text are counted from 1 or -1".to_owned()));
+    };
+    // Nothing is found between the letters of a text.
+    let piece = match (by.is_empty(), number < 0) {
+        (true, _) => (at == 0).then_some(text),
+        (false, false) => text.split(by).nth(at),
+        (false, true) => text.rsplit(by).nth(at),
+    };
+    Ok(piece.unwrap_or_default())
 }
 
 /// Where the first characters end: behind so many, or, if the number is negative, before the last

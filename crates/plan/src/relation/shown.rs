@@ -210,13 +210,7 @@ fn formula(text: &mut Text, of: &Formula, input: &Relation) {
     match of {
         Formula::Column(place) => column(text, *place, input),
         Formula::Constant(of) => text.put(&constant(of)),
-        Formula::Binary { operator, left, right } => {
-            let (sign, binds) = signed(*operator);
-            operand(text, left, input, binds);
-            text.put(&format!(" {sign} "));
-            // What stands behind an operator that binds alike has brackets: a - (b - c).
-            operand(text, right, input, binds + 1);
-        }
+        Formula::Binary { operator, left, right } => binary(text, *operator, left, right, input),
         Formula::Not(of) => {
             text.put("not ");
             operand(text, of, input, u8::MAX);
@@ -233,14 +227,7 @@ fn formula(text: &mut Text, of: &Formula, input: &Relation) {
             operand(text, value, input, u8::MAX);
             text.list((" in (", ", ", ")"), &**of, |text, one| text.put(&constant(one)));
         }
-        Formula::Compared { value, with, is_any } => {
-            operand(text, value, input, u8::MAX);
-            let between = if *is_any { " or " } else { " and " };
-            text.list((" ", between, ""), with, |text, (operator, other)| {
-                text.put(&format!("{} ", signed(*operator).0));
-                operand(text, other, input, u8::MAX);
-            });
-        }
+        Formula::Compared { value, with, is_any } => compared(text, value, with, *is_any, input),
         Formula::Differ { left, right } => {
             operand(text, left, input, u8::MAX);
             text.put(" is distinct from ");
@@ -254,28 +241,13 @@ fn formula(text: &mut Text, of: &Formula, input: &Relation) {
         Formula::Matched { value, cases, otherwise } => {
             text.put("case ");
             formula(text, value, input);
-            text.list(("", "", ""), cases, |text, (case, value)| {
-                text.put(" when ");
-                formula(text, case, input);
-                text.put(" then ");
-                formula(text, value, input);
-            });
-            text.put(" else ");
-            formula(text, otherwise, input);
-            text.put(" end");
+            chosen(text, cases, otherwise, input);
         }
         Formula::Math { function, arguments } => call(text, &word(function), arguments),
         Formula::Text { function, arguments } => call(text, &word(function), arguments),
         Formula::Chosen { cases, otherwise } => {
-            text.list(("case", "", ""), cases, |text, (condition, value)| {
-                text.put(" when ");
-                formula(text, condition, input);
-                text.put(" then ");
-                formula(text, value, input);
-            });
-            text.put(" else ");
-            formula(text, otherwise, input);
-            text.put(" end");
+            text.put("case");
+            chosen(text, cases, otherwise, input);
         }
         Formula::FirstOf(of) => call(text, "coalesce", of),
         Formula::Extreme { of, is_largest } => {
@@ -288,16 +260,58 @@ fn formula(text: &mut Text, of: &Formula, input: &Relation) {
         }
         Formula::Window { time, bucket } => {
             formula(text, time, input);
-            text.put(&match bucket.width {
-                Width::Nanos(ns) => format!(" each {}", span(ns)),
-                Width::Months(1) => " each month".to_owned(),
-                Width::Months(months) => format!(" each {months} months"),
-            });
+            text.put(&width(bucket.width));
         }
         Formula::Part { time, part } => {
             text.put(&format!("{} of ", word(part)));
             operand(text, time, input, u8::MAX);
         }
+    }
+}
+
+fn binary(text: &mut Text, operator: Operator, left: &Formula, right: &Formula, input: &Relation) {
+    let (sign, binds) = signed(operator);
+    operand(text, left, input, binds);
+    text.put(&format!(" {sign} "));
+    // What stands behind an operator that binds alike has brackets: a - (b - c).
+    operand(text, right, input, binds + 1);
+}
+
+/// Cases, and the value if none is met.
+fn chosen(text: &mut Text, cases: &[(Formula, Formula)], otherwise: &Formula, input: &Relation) {
+    text.list(("", "", ""), cases, |text, (case, value)| {
+        text.put(" when ");
+        formula(text, case, input);
+        text.put(" then ");
+        formula(text, value, input);
+    });
+    text.put(" else ");
+    formula(text, otherwise, input);
+    text.put(" end");
+}
+
+/// A value that stands once before all that it is held against.
+fn compared(
+    text: &mut Text,
+    value: &Formula,
+    with: &[(Operator, Formula)],
+    is_any: bool,
+    input: &Relation,
+) {
+    operand(text, value, input, u8::MAX);
+    let between = if is_any { " or " } else { " and " };
+    text.list((" ", between, ""), with, |text, (operator, other)| {
+        text.put(&format!("{} ", signed(*operator).0));
+        operand(text, other, input, u8::MAX);
+    });
+}
+
+/// How long windows are.
+fn width(of: Width) -> String {
+    match of {
+        Width::Nanos(ns) => format!(" each {}", span(ns)),
+        Width::Months(1) => " each month".to_owned(),
+        Width::Months(months) => format!(" each {months} months"),
     }
 }
 
