@@ -137,7 +137,7 @@ impl Meter {
     ///
     /// # Errors
     /// As [`Meter::check`].
-    pub(crate) fn read(&self, samples: usize) -> Result<(), Error> {
+    pub fn read(&self, samples: usize) -> Result<(), Error> {
         self.note_read(samples);
         self.check(samples)
     }

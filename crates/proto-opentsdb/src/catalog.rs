@@ -186,7 +186,8 @@ mod tests {
         assert!(names.len() == 35 && names.iter().any(|name| name == "squareSum"));
         let filters: Value = serde_json::from_str(&filters_json()).unwrap();
         let filters = filters.as_object().unwrap();
-        assert_eq!(filters.len(), 7);
+        // Those of OpenTSDB, and `not_regexp`.
+        assert_eq!(filters.len(), 8);
         assert!(
             filters.values().all(|f| f["description"].is_string() && f["examples"].is_string())
         );

@@ -276,6 +276,6 @@ mod tests {
         // A day later the oldest slots are gone.
         ask("both", 3 * day, None);
         let slots = costs.0.lock().iter().map(|(_, cost)| cost.slots.len()).max();
-        assert_eq!(slots, Some(2));
+        assert_eq!(slots, Some(1));
     }
 }

@@ -143,7 +143,7 @@ impl Limit {
 
 /// Limits that are constants of a parser, or that rows meet: what they are called, how much, what
 /// happens.
-const OTHERS: [(&str, &str, &str); 68] = [
+const OTHERS: [(&str, &str, &str); 69] = [
     ("`limits.series`", "", "the row is refused, reason `limit`"),
     (
         "`limits.registry_bytes`",
@@ -166,8 +166,15 @@ const OTHERS: [(&str, &str, &str); 68] = [
     ("subqueries in one another", "20", "400"),
     ("operators of an InfluxQL request", "2 000", "400"),
     (
-        "operators of a statement of SQL, height of an expression, queries in one another",
-        "500, 200, 16",
+        "operators of a statement of SQL, height of an expression, queries in one another, also by \
+         the names of `WITH`",
+        "500, 200 (parentheses and functions about 20), 16",
+        "400",
+    ),
+    (
+        "words, values and signs of a statement of SQL; columns of `SELECT`, of `GROUP BY` and of \
+         `ORDER BY`; queries that `WITH` names",
+        "50 000; 1 664 each; 100",
         "400",
     ),
     ("values of `IN (…)` in SQL, bytes of a text that its functions make", "10 000, 1 MiB", "400"),

@@ -227,7 +227,7 @@ mod tests {
         let anyone = Arc::new(Principal::anyone());
         for error in [None, Some("too much")] {
             let meter = Meter::new(Limits::default(), Cancel::default());
-            meter.check(5).unwrap();
+            meter.read(5).unwrap();
             meter.open().add(40).unwrap();
             let mut entry = queries.enter(anyone.clone(), Title::new("a", ""), meter);
             error.into_iter().for_each(|reason| entry.fail(reason));
