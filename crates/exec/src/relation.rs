@@ -1,16 +1,16 @@
-//! Carries out relations: streams of batches of columns, one operator over another.
+//! Carries out relations: streams of strips of columns, one operator over another.
 //!
 //! What operators do stands in [`foliot_plan::relation`]. Leaves are rows of the row algebra
-//! without their heads; what a batch holds while it is under way is small, and what operators keep
+//! without their heads; what a strip holds while it is under way is small, and what operators keep
 //! of it (groups, rows to sort) is charged.
 
-mod batch;
 mod filter;
 mod formula;
 mod group;
 mod instant;
 mod limit;
 mod sort;
+mod strip;
 mod text;
 
 use crate::limits::{Meter, Turns};
@@ -18,15 +18,15 @@ use crate::rows::{Context, Leaf};
 use crate::source::Source;
 use crate::steps::Step;
 use crate::{Error, Query, Ran};
-use batch::{Batch, Stream};
 use foliot_model::{Item, Table, TableHead};
 use foliot_plan::relation::{Answer, Relation};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use strip::{Stream, Strip};
 
-/// Rows of a batch that is put together row by row.
-const BATCH_ROWS: usize = 1024;
+/// Rows of a strip that is put together row by row.
+const STRIP_ROWS: usize = 1024;
 
 /// See [`crate::answer`].
 pub(crate) fn answer(
@@ -45,10 +45,10 @@ pub(crate) fn answer(
     let mut rows = open(&plan.relation, context)?;
     let mut turns = Turns::default();
     let mut is_wanted = true;
-    while is_wanted && let Some(batch) = rows.next()? {
+    while is_wanted && let Some(strip) = rows.next()? {
         turns.turn(&meter)?;
-        ran.samples_answered += batch.rows as u64;
-        let table = Table { head: head.clone(), columns: batch.columns, is_last: false };
+        ran.samples_answered += strip.rows as u64;
+        let table = Table { head: head.clone(), columns: strip.columns, is_last: false };
         is_wanted = on_table(table).is_continue();
     }
     // A break says that nobody reads any more, which is where this ends anyway.
@@ -77,14 +77,14 @@ fn open<'q>(relation: &'q Relation, context: Context<'q>) -> Result<Box<dyn Stre
 fn opened<'q>(relation: &'q Relation, context: Context<'q>) -> Result<Box<dyn Stream + 'q>, Error> {
     let meter = context.meter;
     Ok(match relation {
-        Relation::Listed { columns, rows } => Box::new(batch::Listed::new(*columns, rows)),
+        Relation::Listed { columns, rows } => Box::new(strip::Listed::new(*columns, rows)),
         Relation::Stored(scan) => {
             let leaf = Leaf::stored(scan, context);
-            Box::new(batch::OfLeaf { leaf, turns: Turns::default(), meter })
+            Box::new(strip::OfLeaf { leaf, turns: Turns::default(), meter })
         }
         Relation::Selected(of) => {
             let leaf = Leaf::selected(of, context)?;
-            Box::new(batch::OfLeaf { leaf, turns: Turns::default(), meter })
+            Box::new(strip::OfLeaf { leaf, turns: Turns::default(), meter })
         }
         Relation::Filtered { input, condition } => {
             let input = open(input, context)?;
@@ -122,13 +122,13 @@ struct Measured<'q> {
 }
 
 impl Stream for Measured<'_> {
-    fn next(&mut self) -> Result<Option<Batch>, Error> {
+    fn next(&mut self) -> Result<Option<Strip>, Error> {
         let before = self.meter.samples();
-        let batch = self.step.time(|| self.input.next())?;
+        let strip = self.step.time(|| self.input.next())?;
         if self.reads {
             self.step.add_samples(self.meter.samples() - before);
         }
-        Ok(batch)
+        Ok(strip)
     }
 }
 

@@ -30,7 +30,6 @@ pub(crate) fn interval(length: Length) -> Typed {
 
 pub(crate) fn parameter(parameter: &Parameter) -> Typed {
     match parameter {
-        Parameter::Null => Typed::null(),
         Parameter::Boolean(truth) => Typed::constant(Item::Boolean(*truth), Type::Boolean),
         Parameter::Integer(number) => Typed::constant(Item::Integer(*number), Type::Integer),
         Parameter::Unsigned(number) => Typed::constant(Item::Unsigned(*number), Type::Unsigned),

@@ -25,8 +25,6 @@ const GRAMMAR_DEPTH_MAX: usize = 24;
 /// The value of a `$name`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Parameter {
-    /// No value.
-    Null,
     /// True or false.
     Boolean(bool),
     /// An integer.

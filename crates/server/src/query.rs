@@ -191,24 +191,7 @@ impl Work<'_> {
         each: &mut Each<'_>,
     ) -> Result<Ran, Stopped> {
         let query = Query { snapshot, meter: self.meter.clone() };
-        let out = &mut self.out;
-        let mut failed = None;
-        let ran = foliot_exec::select(&query, plan, &mut |table| {
-            let step = each(&table, &mut out.bytes).and_then(|()| out.send_if_large());
-            match step {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(failure) => {
-                    failed = Some(failure);
-                    ControlFlow::Break(())
-                }
-            }
-        });
-        match failed {
-            Some(failure) => Err(Stopped::Reader(failure)),
-            None => ran
-                .inspect_err(|error| self.shared.metrics.limits.add_sources(error))
-                .map_err(Stopped::Query),
-        }
+        self.tables(each, |on_table| foliot_exec::select(&query, plan, on_table))
     }
 
     /// Answers one table over what is stored, for which `each` is called piece by piece.
@@ -217,9 +200,18 @@ impl Work<'_> {
     /// What stopped the query, or what `each` refused.
     pub(crate) fn answer(&mut self, plan: &Answer, each: &mut Each<'_>) -> Result<Ran, Stopped> {
         let query = Query { snapshot: self.snapshot, meter: self.meter.clone() };
+        self.tables(each, |on_table| foliot_exec::answer(&query, plan, on_table))
+    }
+
+    /// Calls `each` for the tables of a run, and sends what it made of them where that is much.
+    fn tables(
+        &mut self,
+        each: &mut Each<'_>,
+        run: impl FnOnce(&mut dyn FnMut(Table) -> ControlFlow<()>) -> Result<Ran, Error>,
+    ) -> Result<Ran, Stopped> {
         let out = &mut self.out;
         let mut failed = None;
-        let ran = foliot_exec::answer(&query, plan, &mut |table| {
+        let ran = run(&mut |table| {
             let step = each(&table, &mut out.bytes).and_then(|()| out.send_if_large());
             match step {
                 Ok(()) => ControlFlow::Continue(()),

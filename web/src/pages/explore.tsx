@@ -251,7 +251,7 @@ function Result({ found, explored, set, onRun }: ResultProps) {
       {buckets && (
         <>
           <Heatmap heat={buckets} span={found.span} unit={unit} zone={explored.zone} height={360} label={`Map of ${buckets.bounds.length} buckets`} onRange={({ start, end }) => set({ range: { start: String(start), end: String(end) } })} />
-          <p class="note">By the upper bounds of buckets; the more fell into one, the darker it is. A bound of several series is their sum.</p>
+          <p class="note">By the upper bounds of buckets; the more fell into one, the stronger its colour. A bound of several series is their sum.</p>
         </>
       )}
       {all.length > 0 && of.shared.length > 0 && <p class="note">All of them have {of.shared.map(([name, value]) => `${plain(name)}=${plain(value)}`).join(", ")}.</p>}

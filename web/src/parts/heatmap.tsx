@@ -1,4 +1,4 @@
-// A map of a histogram: time to the right, buckets upwards, and the more fell into one the darker it is.
+// A map of a histogram: time to the right, buckets upwards, and the more fell into one the stronger its colour.
 
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";

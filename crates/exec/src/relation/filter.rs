@@ -1,7 +1,7 @@
 //! Rows that pass a condition, and rows of calculated columns.
 
-use super::batch::{Batch, Stream};
 use super::formula::calculated;
+use super::strip::{Stream, Strip};
 use crate::Error;
 use crate::limits::{Meter, Turns};
 use foliot_model::{Column, Item};
@@ -17,14 +17,14 @@ pub(super) struct Filtered<'q> {
 }
 
 impl Stream for Filtered<'_> {
-    fn next(&mut self) -> Result<Option<Batch>, Error> {
-        while let Some(batch) = self.input.next()? {
+    fn next(&mut self) -> Result<Option<Strip>, Error> {
+        while let Some(strip) = self.input.next()? {
             self.turns.turn(self.meter)?;
-            let runs = passing(self.condition, &batch)?;
+            let runs = passing(self.condition, &strip)?;
             match &*runs {
                 [] => {}
-                [all] if *all == (0..batch.rows) => return Ok(Some(batch)),
-                runs => return Ok(Some(batch.cut(runs))),
+                [all] if *all == (0..strip.rows) => return Ok(Some(strip)),
+                runs => return Ok(Some(strip.cut(runs))),
             }
         }
         Ok(None)
@@ -32,8 +32,8 @@ impl Stream for Filtered<'_> {
 }
 
 /// The rows of which a condition is true, in runs.
-pub(super) fn passing(condition: &Formula, batch: &Batch) -> Result<Vec<Range<usize>>, Error> {
-    let truths = calculated(condition, batch)?;
+pub(super) fn passing(condition: &Formula, strip: &Strip) -> Result<Vec<Range<usize>>, Error> {
+    let truths = calculated(condition, strip)?;
     if let Column::Same(truth, rows) = &truths {
         return Ok(match truth {
             Item::Boolean(true) => std::iter::once(0..*rows).collect(),
@@ -59,10 +59,10 @@ pub(super) struct Calculated<'q> {
 }
 
 impl Stream for Calculated<'_> {
-    fn next(&mut self) -> Result<Option<Batch>, Error> {
-        let Some(batch) = self.input.next()? else { return Ok(None) };
+    fn next(&mut self) -> Result<Option<Strip>, Error> {
+        let Some(strip) = self.input.next()? else { return Ok(None) };
         let columns: Result<Vec<Column>, Error> =
-            self.columns.iter().map(|column| calculated(column, &batch)).collect();
-        Ok(Some(Batch { columns: columns?, rows: batch.rows }))
+            self.columns.iter().map(|column| calculated(column, &strip)).collect();
+        Ok(Some(Strip { columns: columns?, rows: strip.rows }))
     }
 }

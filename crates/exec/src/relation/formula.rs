@@ -1,6 +1,6 @@
-//! Evaluates formulas: row by row, or once where all rows of a batch have the same.
+//! Evaluates formulas: row by row, or once where all rows of a strip have the same.
 
-use super::batch::Batch;
+use super::strip::Strip;
 use super::{instant, text};
 use crate::Error;
 use crate::kernels::number::to_f64;
@@ -11,23 +11,23 @@ use foliot_plan::relation::{Formula, Kept};
 use foliot_plan::rows::{Math, Operator};
 use std::cmp::Ordering;
 
-/// What a formula comes to in all rows of a batch.
-pub(super) fn calculated(formula: &Formula, batch: &Batch) -> Result<Column, Error> {
+/// What a formula comes to in all rows of a strip.
+pub(super) fn calculated(formula: &Formula, strip: &Strip) -> Result<Column, Error> {
     match formula {
-        Formula::Column(place) => Ok(batch.columns.get(*place).cloned().unwrap_or_default()),
-        Formula::Constant(item) => Ok(Column::Same(item.clone(), batch.rows)),
-        formula if is_same(formula, batch) && batch.rows > 0 => {
-            Ok(Column::Same(evaluate(formula, batch, 0)?, batch.rows))
+        Formula::Column(place) => Ok(strip.columns.get(*place).cloned().unwrap_or_default()),
+        Formula::Constant(item) => Ok(Column::Same(item.clone(), strip.rows)),
+        formula if is_same(formula, strip) && strip.rows > 0 => {
+            Ok(Column::Same(evaluate(formula, strip, 0)?, strip.rows))
         }
-        formula => (0..batch.rows).map(|at| evaluate(formula, batch, at)).collect(),
+        formula => (0..strip.rows).map(|at| evaluate(formula, strip, at)).collect(),
     }
 }
 
 /// Whether a formula reads only columns that have the same in all rows.
-fn is_same(formula: &Formula, batch: &Batch) -> bool {
+fn is_same(formula: &Formula, strip: &Strip) -> bool {
     let mut is_same = true;
     each_column(formula, &mut |place| {
-        is_same &= matches!(batch.columns.get(place), Some(Column::Same(..)));
+        is_same &= matches!(strip.columns.get(place), Some(Column::Same(..)));
     });
     is_same
 }
@@ -76,11 +76,11 @@ fn each_case(cases: &[(Formula, Formula)], otherwise: &Formula, each: &mut dyn F
 }
 
 /// What a formula comes to in a row.
-pub(super) fn evaluate(formula: &Formula, batch: &Batch, at: usize) -> Result<Item, Error> {
-    let of = |formula: &Formula| evaluate(formula, batch, at);
+pub(super) fn evaluate(formula: &Formula, strip: &Strip, at: usize) -> Result<Item, Error> {
+    let of = |formula: &Formula| evaluate(formula, strip, at);
     Ok(match formula {
         Formula::Column(place) => {
-            batch.columns.get(*place).map_or(Item::Null, |column| column.get(at).into_owned())
+            strip.columns.get(*place).map_or(Item::Null, |column| column.get(at).into_owned())
         }
         Formula::Constant(item) => item.clone(),
         Formula::Binary { operator: operator @ (Operator::And | Operator::Or), left, right } => {

@@ -1,9 +1,9 @@
 //! Groups of rows, in the order in which they were first seen.
 
-use super::BATCH_ROWS;
-use super::batch::{Batch, Stream};
+use super::STRIP_ROWS;
 use super::filter::passing;
 use super::formula::calculated;
+use super::strip::{Stream, Strip};
 use crate::Error;
 use crate::kernels::moments::Moments;
 use crate::kernels::number::to_f64;
@@ -46,8 +46,8 @@ fn key_of(columns: &[Column], at: usize, key: &mut Vec<u8>) {
     columns.iter().for_each(|column| spell(&column.get(at), key));
 }
 
-fn all_of(formulas: &[Formula], batch: &Batch) -> Result<Vec<Column>, Error> {
-    formulas.iter().map(|formula| calculated(formula, batch)).collect()
+fn all_of(formulas: &[Formula], strip: &Strip) -> Result<Vec<Column>, Error> {
+    formulas.iter().map(|formula| calculated(formula, strip)).collect()
 }
 
 /// Rows of which there was none with the same keys before.
@@ -66,13 +66,13 @@ impl<'q> Distinct<'q> {
 }
 
 impl Stream for Distinct<'_> {
-    fn next(&mut self) -> Result<Option<Batch>, Error> {
+    fn next(&mut self) -> Result<Option<Strip>, Error> {
         let mut key = Vec::new();
-        while let Some(batch) = self.input.next()? {
+        while let Some(strip) = self.input.next()? {
             self.meter.check(0)?;
-            let columns = all_of(self.keys, &batch)?;
+            let columns = all_of(self.keys, &strip)?;
             let (mut new, mut bytes) = (Vec::new(), 0);
-            for at in 0..batch.rows {
+            for at in 0..strip.rows {
                 key_of(&columns, at, &mut key);
                 if !self.known.contains(&*key) {
                     bytes += key.len() + GROUP_BYTES;
@@ -82,7 +82,7 @@ impl Stream for Distinct<'_> {
             }
             self.charge.add(bytes)?;
             if !new.is_empty() {
-                return Ok(Some(Batch { columns, rows: batch.rows }.cut(&new)));
+                return Ok(Some(Strip { columns, rows: strip.rows }.cut(&new)));
             }
         }
         Ok(None)
@@ -128,9 +128,9 @@ impl<'q> Grouped<'q> {
         if self.plan.keys.is_empty() {
             self.group(Key::default(), Vec::new())?;
         }
-        while let Some(batch) = input.next()? {
+        while let Some(strip) = input.next()? {
             self.meter.check(0)?;
-            self.add(&batch)?;
+            self.add(&strip)?;
         }
         self.places = HashMap::new();
         self.left = std::mem::take(&mut self.groups).into_iter();
@@ -152,16 +152,16 @@ impl<'q> Grouped<'q> {
         Ok(place)
     }
 
-    /// Adds the rows of a batch to their groups, run by run of one group.
-    fn add(&mut self, batch: &Batch) -> Result<(), Error> {
-        let keys = all_of(&self.plan.keys, batch)?;
+    /// Adds the rows of a strip to their groups, run by run of one group.
+    fn add(&mut self, strip: &Strip) -> Result<(), Error> {
+        let keys = all_of(&self.plan.keys, strip)?;
         let values: Result<Vec<Values>, Error> =
-            self.plan.folds.iter().map(|fold| Values::of(fold, batch)).collect();
+            self.plan.folds.iter().map(|fold| Values::of(fold, strip)).collect();
         let values = values?;
         let is_same = keys.iter().all(|column| matches!(column, Column::Same(..)));
         let (mut key, mut from, mut place) = (Vec::new(), 0, None);
         let mut before = Vec::new();
-        for at in 0..if is_same { batch.rows.min(1) } else { batch.rows } {
+        for at in 0..if is_same { strip.rows.min(1) } else { strip.rows } {
             key_of(&keys, at, &mut key);
             if place.is_some() && key == before {
                 continue;
@@ -178,7 +178,7 @@ impl<'q> Grouped<'q> {
             from = at;
         }
         match place {
-            Some(place) => self.fold(place, &values, from..batch.rows),
+            Some(place) => self.fold(place, &values, from..strip.rows),
             None => Ok(()),
         }
     }
@@ -202,21 +202,21 @@ impl<'q> Grouped<'q> {
 }
 
 impl Stream for Grouped<'_> {
-    fn next(&mut self) -> Result<Option<Batch>, Error> {
+    fn next(&mut self) -> Result<Option<Strip>, Error> {
         if let Some(input) = self.input.take() {
             self.gather(input)?;
         }
         self.meter.check(0)?;
-        let mut batch = Batch::new(self.plan.keys.len() + self.plan.folds.len());
-        for Group { keys, folds } in self.left.by_ref().take(BATCH_ROWS) {
+        let mut strip = Strip::new(self.plan.keys.len() + self.plan.folds.len());
+        for Group { keys, folds } in self.left.by_ref().take(STRIP_ROWS) {
             let folded = self.plan.folds.iter().zip(folds);
-            batch.push(keys.into_iter().chain(folded.map(|(plan, state)| state.finish(plan.fold))));
+            strip.push(keys.into_iter().chain(folded.map(|(plan, state)| state.finish(plan.fold))));
         }
-        Ok((batch.rows > 0).then_some(batch))
+        Ok((strip.rows > 0).then_some(strip))
     }
 }
 
-/// What a fold reads of a batch.
+/// What a fold reads of a strip.
 struct Values {
     values: Column,
     /// By which times; nothing where they do not matter.
@@ -226,12 +226,12 @@ struct Values {
 }
 
 impl Values {
-    fn of(fold: &Folded, batch: &Batch) -> Result<Self, Error> {
+    fn of(fold: &Folded, strip: &Strip) -> Result<Self, Error> {
         let has_times = matches!(fold.fold, Fold::Earliest | Fold::Latest);
         Ok(Self {
-            values: calculated(&fold.of, batch)?,
-            by: has_times.then(|| calculated(&fold.by, batch)).transpose()?,
-            passing: fold.condition.as_ref().map(|of| passing(of, batch)).transpose()?,
+            values: calculated(&fold.of, strip)?,
+            by: has_times.then(|| calculated(&fold.by, strip)).transpose()?,
+            passing: fold.condition.as_ref().map(|of| passing(of, strip)).transpose()?,
         })
     }
 }

@@ -1,6 +1,6 @@
 //! Some rows of many.
 
-use super::batch::{Batch, Stream};
+use super::strip::{Stream, Strip};
 use crate::Error;
 use crate::limits::{Meter, Turns};
 
@@ -25,21 +25,21 @@ impl<'q> Limited<'q> {
 }
 
 impl Stream for Limited<'_> {
-    fn next(&mut self) -> Result<Option<Batch>, Error> {
+    fn next(&mut self) -> Result<Option<Strip>, Error> {
         while self.left != Some(0) {
             self.turns.turn(self.meter)?;
-            let Some(batch) = self.input.next()? else { return Ok(None) };
-            let rows = batch.rows as u64;
+            let Some(strip) = self.input.next()? else { return Ok(None) };
+            let rows = strip.rows as u64;
             let from = self.offset.min(rows);
             self.offset -= from;
             let wanted = self.left.map_or(rows - from, |left| left.min(rows - from));
             self.left = self.left.map(|left| left - wanted);
             if wanted == rows {
-                return Ok(Some(batch));
+                return Ok(Some(strip));
             }
             if wanted > 0 {
                 let run = from as usize..(from + wanted) as usize;
-                return Ok(Some(batch.cut(&[run])));
+                return Ok(Some(strip.cut(&[run])));
             }
         }
         Ok(None)

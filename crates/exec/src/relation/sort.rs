@@ -1,8 +1,8 @@
 //! Rows in order. All are held, unless the first few are wanted: then little more than these.
 
-use super::BATCH_ROWS;
-use super::batch::{Batch, Stream};
+use super::STRIP_ROWS;
 use super::formula::calculated;
+use super::strip::{Stream, Strip};
 use crate::Error;
 use crate::kernels::ternary;
 use crate::limits::{Charge, Meter};
@@ -51,23 +51,23 @@ impl<'q> Sorted<'q> {
     fn gather(&mut self, mut input: Box<dyn Stream + 'q>) -> Result<(), Error> {
         let order = |a: &Row, b: &Row| compare(self.by, &a.keys, &b.keys);
         let wanted = self.wanted.map(|wanted| usize::try_from(wanted).unwrap_or(usize::MAX));
-        let room = wanted.map(|wanted| wanted.saturating_mul(2).saturating_add(BATCH_ROWS));
+        let room = wanted.map(|wanted| wanted.saturating_mul(2).saturating_add(STRIP_ROWS));
         let (mut rows, mut bytes) = (Vec::new(), 0);
         // Behind the last of the first few nothing is wanted.
         let mut last: Option<Vec<Item>> = None;
         let mut keys: Vec<Item> = Vec::with_capacity(self.by.len());
-        while let Some(batch) = input.next()? {
-            self.columns = batch.columns.len();
+        while let Some(strip) = input.next()? {
+            self.columns = strip.columns.len();
             self.meter.check(0)?;
-            let columns = self.by.iter().map(|order| calculated(&order.by, &batch));
+            let columns = self.by.iter().map(|order| calculated(&order.by, &strip));
             let columns = columns.collect::<Result<Vec<Column>, Error>>()?;
-            for at in 0..batch.rows {
+            for at in 0..strip.rows {
                 keys.clear();
                 keys.extend(columns.iter().map(|column| column.get(at).into_owned()));
                 if last.as_ref().is_some_and(|last| compare(self.by, &keys, last).is_ge()) {
                     continue;
                 }
-                let row = Row { keys: keys.clone(), items: batch.row(at) };
+                let row = Row { keys: keys.clone(), items: strip.row(at) };
                 bytes += row.bytes();
                 rows.push(row);
             }
@@ -107,15 +107,15 @@ fn compare(by: &[Order], a: &[Item], b: &[Item]) -> Ordering {
 }
 
 impl Stream for Sorted<'_> {
-    fn next(&mut self) -> Result<Option<Batch>, Error> {
+    fn next(&mut self) -> Result<Option<Strip>, Error> {
         if let Some(input) = self.input.take() {
             self.gather(input)?;
         }
         self.meter.check(0)?;
-        let mut batch = Batch::new(self.columns);
-        for row in self.rows.by_ref().take(BATCH_ROWS) {
-            batch.push(row.items);
+        let mut strip = Strip::new(self.columns);
+        for row in self.rows.by_ref().take(STRIP_ROWS) {
+            strip.push(row.items);
         }
-        Ok((batch.rows > 0).then_some(batch))
+        Ok((strip.rows > 0).then_some(strip))
     }
 }

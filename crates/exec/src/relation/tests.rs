@@ -1,10 +1,10 @@
 //! Operators against the same in a few lines: rows as lists, null as `None`.
 
-use super::batch::{Batch, Listed, Stream};
 use super::formula::evaluate;
 use super::group::{Distinct, Grouped};
 use super::limit::Limited;
 use super::sort::Sorted;
+use super::strip::{Listed, Stream, Strip};
 use crate::limits::{Cancel, Limits, Meter};
 use foliot_model::Item;
 use foliot_plan::relation::{self, Fold, Folded, Formula, Order, Relation};
@@ -30,8 +30,8 @@ fn rows(pairs: &[Pair]) -> Vec<Vec<Item>> {
 
 fn all(mut stream: impl Stream) -> Vec<Vec<Item>> {
     let mut rows = Vec::new();
-    while let Some(batch) = stream.next().unwrap() {
-        rows.extend((0..batch.rows).map(|at| batch.row(at)));
+    while let Some(strip) = stream.next().unwrap() {
+        rows.extend((0..strip.rows).map(|at| strip.row(at)));
     }
     rows
 }
@@ -121,10 +121,10 @@ proptest! {
     #[test]
     fn conditions_mean_what_their_parts_mean((condition, pairs) in (condition(), pairs())) {
         let formula = condition.formula();
-        let mut batch = Batch::new(2);
-        rows(&pairs).into_iter().for_each(|row| batch.push(row));
+        let mut strip = Strip::new(2);
+        rows(&pairs).into_iter().for_each(|row| strip.push(row));
         for (at, pair) in pairs.iter().enumerate() {
-            let found = evaluate(&formula, &batch, at).unwrap();
+            let found = evaluate(&formula, &strip, at).unwrap();
             prop_assert_eq!(found, truth(condition.means(*pair)));
         }
     }
@@ -349,9 +349,9 @@ fn what_is_not_chosen_is_not_calculated() {
     };
     let first =
         Formula::FirstOf(vec![Formula::Constant(Item::String(Arc::from("x"))), wrong.clone()]);
-    let mut batch = Batch::new(0);
-    batch.push([]);
-    let of = |formula: &Formula| evaluate(formula, &batch, 0);
+    let mut strip = Strip::new(0);
+    strip.push([]);
+    let of = |formula: &Formula| evaluate(formula, &strip, 0);
     assert_eq!(of(&chosen).unwrap(), Item::Integer(1));
     assert_eq!(of(&either).unwrap(), Item::Boolean(true));
     assert_eq!(of(&first).unwrap(), Item::String("x".into()));

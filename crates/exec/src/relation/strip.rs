@@ -1,6 +1,6 @@
-//! Batches of rows, and the leaves that they come from.
+//! Strips of rows, and the leaves that they come from.
 
-use super::BATCH_ROWS;
+use super::STRIP_ROWS;
 use crate::Error;
 use crate::limits::{Meter, Turns};
 use crate::rows::Leaf;
@@ -9,13 +9,13 @@ use std::ops::Range;
 
 /// Successive rows, column by column.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Batch {
+pub(super) struct Strip {
     /// All are equally long.
     pub(super) columns: Vec<Column>,
     pub(super) rows: usize,
 }
 
-impl Batch {
+impl Strip {
     /// No rows yet, of so many columns.
     pub(super) fn new(columns: usize) -> Self {
         Self { columns: vec![Column::default(); columns], rows: 0 }
@@ -42,10 +42,10 @@ impl Batch {
     }
 }
 
-/// Batches, one after the other.
+/// Strips, one after the other.
 pub(super) trait Stream {
-    /// The next batch, which has rows; nothing at the end.
-    fn next(&mut self) -> Result<Option<Batch>, Error>;
+    /// The next strip, which has rows; nothing at the end.
+    fn next(&mut self) -> Result<Option<Strip>, Error>;
 }
 
 /// Rows that stand in the question.
@@ -61,15 +61,15 @@ impl<'q> Listed<'q> {
 }
 
 impl Stream for Listed<'_> {
-    fn next(&mut self) -> Result<Option<Batch>, Error> {
+    fn next(&mut self) -> Result<Option<Strip>, Error> {
         if self.left.is_empty() {
             return Ok(None);
         }
-        let (rows, left) = self.left.split_at(self.left.len().min(BATCH_ROWS));
+        let (rows, left) = self.left.split_at(self.left.len().min(STRIP_ROWS));
         self.left = left;
-        let mut batch = Batch::new(self.columns);
-        rows.iter().for_each(|row| batch.push(row.iter().cloned()));
-        Ok(Some(batch))
+        let mut strip = Strip::new(self.columns);
+        rows.iter().for_each(|row| strip.push(row.iter().cloned()));
+        Ok(Some(strip))
     }
 }
 
@@ -81,8 +81,8 @@ pub(super) struct OfLeaf<'q> {
 }
 
 impl Stream for OfLeaf<'_> {
-    fn next(&mut self) -> Result<Option<Batch>, Error> {
+    fn next(&mut self) -> Result<Option<Strip>, Error> {
         self.turns.turn(self.meter)?;
-        Ok(self.leaf.next()?.map(|(columns, rows)| Batch { columns, rows }))
+        Ok(self.leaf.next()?.map(|(columns, rows)| Strip { columns, rows }))
     }
 }
