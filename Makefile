@@ -73,10 +73,10 @@ costs:           ## what TLS and access control cost, in CPU of the server
 fuzz:            ## random bytes for every decoder and reader, two hours; needs nightly Rust, clang and cargo-fuzz
 	tools/fuzz 300
 
-test-packages:   ## the Debian package in a bare Debian; builds it first, a quarter of an hour; needs root and debootstrap
+test-packages:   ## the Debian package in a bare Debian; builds it first, half an hour; needs root and debootstrap
 	tests/foreign/packages.sh
 
-dist:            ## packages for all machines, into dist/; needs rustup, Python 3 and dpkg-deb
+dist:            ## packages for all machines, into dist/; needs rustup, Python 3, curl and dpkg-deb
 	tools/dist
 
 boards:          ## i686, and ARM under QEMU, beside x86-64: tests, files and answers; an hour or more; needs rustup and Python 3

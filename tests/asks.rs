@@ -166,6 +166,35 @@ fn what_is_refused_is_said_as_the_server_says_it() {
 }
 
 #[test]
+fn a_pipe_chooses_databases_as_a_terminal_does() {
+    let dir = Scratch::new();
+    let (server, address) = served(&dir, &[]);
+    write(&server);
+    let mut child = query(&address)
+        .args(["--format", "csv"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = b"use second;\nSELECT temperature FROM climate\nuse third\n\
+                  SELECT humidity FROM climate\nfrom(bucket: \"second\") |> last()\nquit\nSELECT\n";
+    child.stdin.take().unwrap().write_all(lines).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let (out, err) = said(&output);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(out.contains("12.25") && out.contains("18446744073709551615"), "{out}");
+    let lines: Vec<_> = err.lines().collect();
+    let [third, flux] = &lines[..] else { panic!("{err}") };
+    assert_eq!(*third, "foliot: line 3: there is no database third, but default, second");
+    assert!(
+        flux.starts_with("foliot: line 5: this looks like Flux, which Foliot does not"),
+        "{flux}"
+    );
+    server.stop();
+}
+
+#[test]
 fn who_asks_is_told_by_user_token_or_environment() {
     let dir = Scratch::new();
     let data = dir.path().join("data");
@@ -254,7 +283,12 @@ fn top_shows_who_writes_and_what_is_refused() {
     assert!(output.status.success(), "{err}");
     // No escape sequences: this is a pipe.
     assert!(out.starts_with("foliot ") && !out.contains('\x1b'), "{out}");
-    for expected in ["influx_http", "refused        1 rows, influx_http: value", "0 running"] {
+    for expected in [
+        "influx_http",
+        "refused        1 rows since the start, influx_http: value",
+        "influx_http 127.0.0.1",
+        "0 running",
+    ] {
         assert!(out.contains(expected), "{expected} is not in {out}");
     }
     // At a terminal it goes on.
@@ -268,6 +302,10 @@ fn top_shows_who_writes_and_what_is_refused() {
     }
     server.stop();
     terminal.wait_for("cannot connect to");
+    assert!(!terminal.shows_keys());
+    terminal.press("xq");
+    terminal.ends_well();
+    assert!(terminal.shows_keys());
 }
 
 #[test]

@@ -90,141 +90,6 @@ fn all_languages_answer_what_was_written_as_series() {
     server.stop();
 }
 
-/// The steps of a tree, the outer ones first: what they do, and their series and samples.
-fn steps(node: &Value) -> Vec<(String, u64, u64)> {
-    let took = |name: &str| node["took"][name].as_u64().unwrap();
-    assert!(node["took"]["ms"].as_f64().unwrap() >= 0.0 && node["type"] == "step", "{node}");
-    let text = |name: &str| node[name].as_str().unwrap();
-    let said = format!("{} {}", text("what"), text("detail"));
-    let own = (said.trim().to_owned(), took("series"), took("samples"));
-    let within = node["steps"].as_array().unwrap().iter().flat_map(steps);
-    [own].into_iter().chain(within).collect()
-}
-
-#[test]
-fn a_range_since_1970_has_steps_in_every_language() {
-    let dir = Scratch::new();
-    let server = Server::start(dir.path(), &[]);
-    write(&server, "cpu,host=a usage=1 1700000000\ncpu,host=a usage=3 1700000060");
-    let influxql =
-        "SELECT mean(usage) FROM cpu WHERE time >= $start AND time < $end GROUP BY time($step)";
-    for (language, text) in [("opentsdb", "sum:$step-avg:cpu.usage"), ("influxql", influxql)] {
-        // Ninety days, what three hundred steps are, and a step of no whole seconds.
-        for step_ms in [json!(7_776_000_000_i64), json!(null), json!(7_776_000_001_i64)] {
-            let body = json!({"language": language, "text": text, "start_ms": 0,
-                "end_ms": 1_800_000_000_000_i64, "step_ms": step_ms});
-            let answer = ask(&server, &body);
-            let values = answer["series"][0]["values"].as_array().unwrap();
-            let values: Vec<_> = values.iter().filter(|value| !value.is_null()).collect();
-            assert_eq!(values, [&json!(2.0)], "{body}: {answer}");
-        }
-    }
-    server.stop();
-}
-
-#[test]
-fn steps_of_a_question_are_told_in_every_language() {
-    let dir = Scratch::new();
-    let server = Server::start(dir.path(), &[]);
-    for host in ["a", "b", "c"] {
-        let dc = if host == "c" { "y" } else { "x" };
-        let key = format!("cpu,dc={dc},host={host}");
-        write(&server, &format!("{key} usage=1,idle=9 600\n{key} usage=2 630\n{key} usage=5 660"));
-    }
-    let explained = |language: &str, text: &str| {
-        let body = |explain: bool| {
-            json!({"language": language, "text": text, "start_ms": 600_000, "end_ms": 720_000,
-                "step_ms": 60_000, "explain": explain})
-        };
-        let (answer, plain) = (ask(&server, &body(true)), ask(&server, &body(false)));
-        assert_eq!(answer["series"], plain["series"], "{text}");
-        assert!(plain.get("tree").is_none());
-        answer["tree"].clone()
-    };
-    let step = |said: &str, series: u64, samples: u64| (said.to_owned(), series, samples);
-    let told = steps(&explained("opentsdb", "sum:1m-avg:rate:cpu.usage{dc=*}"));
-    let told: Vec<_> = told.into_iter().filter(|(said, ..)| said != "cut to the range").collect();
-    let expected = [
-        step("sum by dc", 2, 9),
-        step("rate each 1 s", 3, 9),
-        step("mean of each 1 min", 3, 9),
-        step("read cpu.usage{dc=*}", 3, 9),
-    ];
-    assert_eq!(told, expected);
-    let text = "SELECT max(usage) - min(usage) AS spread FROM cpu WHERE time >= $start AND time < $end \
-                GROUP BY time($step), dc";
-    let told = steps(&explained("influxql", text));
-    assert_eq!(told[0], step("columns spread", 2, 9));
-    let folds: Vec<&str> = told[1..].iter().map(|(said, ..)| said.as_str()).collect();
-    let fold = |name: &str| format!("{name} of cpu.usage each 1 min by dc");
-    assert!(folds.contains(&&*fold("max")) && folds.contains(&&*fold("min")), "{folds:?}");
-    let told = steps(&explained("influxql", "SELECT usage FROM cpu LIMIT 2"));
-    assert!(told.iter().any(|(said, ..)| said == "limit 2 of each head"), "{told:?}");
-    assert!(told.iter().any(|(said, ..)| said == "read cpu.usage"), "{told:?}");
-    let told = explained("influxql", "SELECT usage FROM cpu; SELECT idle FROM cpu");
-    assert_eq!(
-        (&told["detail"], &told["steps"][1]["what"]),
-        (&json!("2 questions"), &json!("columns"))
-    );
-    server.stop();
-}
-
-/// Two beds, each with a sample a minute for an hour. OpenTSDB's questions read beyond their end,
-/// so there is nothing.
-#[test]
-fn samples_read_are_those_of_the_store_in_every_language() {
-    let dir = Scratch::new();
-    let server = Server::start(dir.path(), &[]);
-    let line = |at: i64| {
-        let rows = ["east", "west"].map(|bed| format!("soil,bed={bed} ph={at},wet=1 {}", at * 60));
-        rows.join("\n")
-    };
-    write(&server, &(0..60).map(line).collect::<Vec<_>>().join("\n"));
-    let explained = |language: &str, text: &str, step_ms: i64| {
-        let body = json!({"language": language, "text": text, "start_ms": 0, "end_ms": 3_599_000,
-            "step_ms": step_ms, "explain": true});
-        ask(&server, &body)
-    };
-    let read = |answer: &Value| answer["figures"]["samples_read"].as_u64().unwrap();
-    let influxql = "SELECT mean(ph) FROM soil WHERE time >= $start AND time <= $end \
-                    GROUP BY time($step), bed";
-    let sql = "SELECT date_bin($step, time) AS t, bed, avg(ph), avg(wet) FROM soil \
-               WHERE time >= $start AND time <= $end GROUP BY t, bed";
-    let sql_of_one = "SELECT avg(ph) FROM soil WHERE time >= $start AND time <= $end";
-    // Two series of sixty samples; SQL's groups by time read a second field.
-    for (language, text, expected) in [
-        ("influxql", influxql, 120),
-        ("opentsdb", "none:$step-avg-nan:soil.ph", 120),
-        ("promql", "soil_ph", 120),
-        ("promql", "avg_over_time(soil_ph[1m])", 120),
-        ("sql", sql, 240),
-        ("sql", sql_of_one, 120),
-    ] {
-        // Windows between samples are empty, and are not read, however many there are.
-        for step_ms in [10_000, 60_000, 300_000] {
-            let answer = explained(language, text, step_ms);
-            // PromQL's last instant is at 55 minutes then.
-            let is_short = language == "promql" && step_ms == 300_000;
-            let expected = if is_short { 112 } else { expected };
-            assert_eq!(read(&answer), expected, "{language} by {step_ms}: {answer}");
-        }
-    }
-    // What rows are filled with was not read by the step, either.
-    let told = steps(&explained("influxql", influxql, 10_000)["tree"]);
-    assert!(told.iter().all(|(_, _, samples)| *samples == 120), "{told:?}");
-    assert!(told.iter().any(|(said, ..)| said.starts_with("fill")), "{told:?}");
-    // Nor are instants of a subquery.
-    assert_eq!(read(&explained("promql", "sum(max_over_time(soil_ph[5m:10s]))", 60_000)), 120);
-    let total = server.metric("foliot_query_samples_total");
-    ask(
-        &server,
-        &json!({"language": "influxql", "text": influxql, "start_ms": 0,
-        "end_ms": 3_599_000, "step_ms": 10_000}),
-    );
-    assert_eq!(server.metric("foliot_query_samples_total") - total, 120.0);
-    server.stop();
-}
-
 #[test]
 fn who_made_a_series_is_told_beside_its_samples() {
     let dir = Scratch::new();
@@ -539,6 +404,42 @@ fn the_catalogue_finds_names_by_any_part_and_shows_them_as_they_are() {
     server.stop();
 }
 
+/// What the page draws by itself is nobody's wish.
+#[test]
+fn when_a_metric_was_asked_for_last_by_its_name_is_told() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    write(&server, "cpu,host=a user=1,idle=2 600\nmem,host=a value=1 600\nup,host=a value=1 600");
+    let count = |metric: &str| {
+        let told = get(&server, "cardinality?limit=10")["metrics"].clone();
+        let told = told.as_array().unwrap().iter().find(|one| one["name"] == metric).cloned();
+        let asked = told.unwrap()["asked"].clone();
+        assert!(asked.is_null() || asked["last_ms"].as_i64() > Some(1_700_000_000_000), "{asked}");
+        assert_eq!(get(&server, &format!("metric?metric={metric}"))["asked"], asked);
+        asked["count"].as_u64().unwrap_or(0)
+    };
+    let asks = |language: &str, text: &str, by_itself: bool| {
+        let body = json!({"language": language, "text": text, "start_ms": 0, "end_ms": 900_000,
+            "step_ms": 60_000, "by_itself": by_itself});
+        ask(&server, &body);
+    };
+    assert_eq!((count("cpu.user"), count("mem")), (0, 0));
+    asks("opentsdb", "sum:cpu.user{host=*}", true);
+    assert_eq!(count("cpu.user"), 0, "nobody asked");
+    asks("opentsdb", "sum:cpu.user{host=*}", false);
+    asks("promql", "max(cpu_user)", false);
+    asks("promql", "sum(mem) + sum(mem)", false);
+    assert_eq!((count("cpu.user"), count("cpu.idle"), count("mem")), (2, 0, 1));
+    // All fields of a measurement are asked for where none is named.
+    assert_eq!(server.get("/query?db=default&q=SELECT+*+FROM+cpu").status, 200);
+    assert_eq!((count("cpu.user"), count("cpu.idle"), count("up")), (3, 1, 0));
+    // Of several statements each is about its own.
+    let two = "/query?db=default&q=SELECT+max(idle)+FROM+cpu;SELECT+max(value)+FROM+up";
+    assert_eq!(server.get(two).status, 200);
+    assert_eq!((count("cpu.idle"), count("up")), (2, 1));
+    server.stop();
+}
+
 #[test]
 fn cardinality_counts_series_and_values() {
     let dir = Scratch::new();
@@ -548,7 +449,7 @@ fn cardinality_counts_series_and_values() {
     }
     let counted = get(&server, "cardinality?limit=2");
     assert_eq!((&counted["series"], &counted["metrics_total"]), (&json!(63), &json!(3)));
-    let metric = |name: &str, series: u64| json!({"name": name, "series": series});
+    let metric = |name: &str, series: u64| json!({"name": name, "series": series, "asked": null});
     assert_eq!(counted["metrics"], json!([metric("cpu.a", 30), metric("cpu.b", 30)]));
     let label = |name: &str, values: u64, series: u64| json!({"name": name, "values": values, "series": series});
     assert_eq!(counted["labels"], json!([label("host", 30, 60), label("dc", 4, 63)]));
@@ -917,56 +818,6 @@ fn a_query_that_runs_is_listed_and_ended() {
     assert_eq!(of("cardinality"), [(true, 1)], "{costs}");
     post(&server, "queries/cancel", &json!({"id": listed["id"]}), 404);
     post(&server, "queries/cancel", &json!({}), 400);
-    server.stop();
-}
-
-#[test]
-fn a_question_that_fails_tells_how_far_it_came_and_is_counted_as_failed() {
-    let dir = Scratch::new();
-    let server = Server::start(dir.path(), &["--limits-query-samples", "10"]);
-    let lines: String = (0..30).map(|n| format!("cpu,host=a v={n} {}\n", 600 + n)).collect();
-    write(&server, &lines);
-    let asked = |language: &str, text: &str, explain: bool| {
-        json!({"language": language, "text": text, "start_ms": 600_000, "end_ms": 700_000,
-            "step_ms": 10_000, "explain": explain})
-    };
-    let texts = [
-        ("opentsdb", "sum:$step-avg:cpu.v"),
-        ("influxql", "SELECT v FROM cpu WHERE time >= $start"),
-        ("promql", "sum(rate(cpu_v[1m]))"),
-    ];
-    for (language, text) in texts {
-        let refused = post(&server, "query", &asked(language, text, true), 413);
-        assert!(refused["error"]["message"].as_str().unwrap().contains("limits.query_samples"));
-        assert!(refused["tree"]["type"].is_string(), "{language}: {refused}");
-        assert!(refused["figures"]["took_ms"].as_f64().unwrap() > 0.0, "{language}: {refused}");
-        let plain = post(&server, "query", &asked(language, text, false), 413);
-        assert!(plain.get("tree").is_none() && plain.get("figures").is_none(), "{plain}");
-    }
-    // What cannot be read was not begun.
-    let unread = post(&server, "query", &asked("influxql", "SELECT FORM", true), 400);
-    assert!(unread.get("figures").is_none(), "{unread}");
-    // InfluxDB's door tells of a failure within an answer.
-    let answer = server.get("/query?db=default&q=SELECT%20v%20FROM%20cpu");
-    assert!(answer.text().contains("limits.query_samples"), "{}", answer.text());
-    ask(&server, &asked("opentsdb", "sum:$step-count:cpu.v{host=none*}", false));
-    for path in ["queries/costs", "queries/costs?within_ms=3600000"] {
-        let told = get(&server, path);
-        assert!(told["since_ms"].as_i64().unwrap() > 1_700_000_000_000, "{told}");
-        let costs = told["costs"].as_array().unwrap();
-        let cost = |text: &str| costs.iter().find(|cost| cost["text"] == text).unwrap();
-        for (_, text) in texts {
-            let cost = cost(text);
-            assert_eq!((&cost["count"], &cost["failed"]), (&json!(2), &json!(2)), "{cost}");
-            assert!(cost["error"].as_str().unwrap().contains("limits.query_samples"), "{cost}");
-        }
-        let of_influx = cost("SELECT v FROM cpu");
-        assert_eq!((&of_influx["count"], &of_influx["failed"]), (&json!(1), &json!(1)));
-        let good = cost("sum:$step-count:cpu.v{host=none*}");
-        assert_eq!((&good["failed"], &good["error"]), (&json!(0), &Value::Null));
-    }
-    assert_eq!(server.get(&format!("{ROOT}/queries/costs?within_ms=0")).status, 400);
-    assert_eq!(server.get(&format!("{ROOT}/queries/costs?within_ms=86400001")).status, 400);
     server.stop();
 }
 

@@ -245,6 +245,26 @@ fn rules_and_alerts_are_told_by_group() {
 }
 
 #[test]
+fn who_is_not_told_of_alerts_is_told_with_the_reason() {
+    let dir = Scratch::new();
+    let (rules, config) = (dir.path().join("rules.yml"), dir.path().join("prometheus.yml"));
+    let rule = "groups: [{name: g, interval: 100ms, rules: [{alert: A, expr: vector(1)}]}]\n";
+    std::fs::write(&rules, rule).unwrap();
+    let text = format!(
+        "rule_files: ['{}']\n\
+         alerting: {{alertmanagers: [{{static_configs: [{{targets: ['127.0.0.1:1']}}]}}]}}\n",
+        rules.display()
+    );
+    std::fs::write(&config, text).unwrap();
+    let flags = ["--prometheus-config", config.to_str().unwrap()];
+    let server = Server::start(&dir.path().join("data"), &flags);
+    let url = "http://127.0.0.1:1/api/v2/alerts";
+    let told = until(&server, "alerts", |told| told["alertmanagers_failed"][url].is_string());
+    assert_eq!(told["alertmanagers"], json!([url]));
+    server.stop();
+}
+
+#[test]
 fn senders_are_told_by_protocol_and_address() {
     let dir = Scratch::new();
     let server = Server::start(dir.path(), &[]);

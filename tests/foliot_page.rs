@@ -339,7 +339,13 @@ fn an_import_is_looked_at_before_it_is_stored() {
     assert_eq!(tried["found"]["metrics"], json!([{"name": "up", "kind": "float", "samples": 1}]));
     assert_eq!(import(&server, "format=prometheus", text, 200)["rows"], 1);
     assert_eq!(get(&server, "catalogue?of=metrics&search=up")["names"], json!(["up"]));
-    for bad in ["", "format=xml", "format=influx&precision=d", "format=influx&first_line=0"] {
+    for bad in [
+        "",
+        "format=xml",
+        "format=influx&precision=d",
+        "format=influx&first_line=0",
+        "format=influx&first_line=4294967295",
+    ] {
         import(&server, bad, lines, 400);
     }
     import(&server, "format=influx&db=none&dry_run=true", lines, 404);
@@ -359,6 +365,68 @@ fn an_import_is_looked_at_before_it_is_stored() {
         assert!(said.starts_with("dry_run in the URL: must be true or false"), "{odd}: {said}");
     }
     server.stop();
+}
+
+#[test]
+fn samples_that_are_read_and_brought_in_again_are_what_they_were() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    assert_eq!(server.post("/query?q=CREATE+DATABASE+again", "").status, 200);
+    let lines = concat!(
+        r#"so\sil,bed=a\nb\b,time=\c ph=-Infinity,n=18446744073709551615u,ok=true,note="x\q\n" 1795870000000000001"#,
+        "\nmixed value=7i 1\nmixed value=0.5 2\nmixed value=NaN 3",
+    );
+    for params in ["format=exact&dry_run=true&db=again", "format=exact&db=again"] {
+        let brought = import(&server, params, lines, 200);
+        assert_eq!((&brought["rows"], &brought["refused"]), (&json!(4), &json!(0)), "{brought}");
+    }
+    // Names of fields are looked at before anything is stored, too.
+    let bad = "wrong F\\x=1 1\nwrong v=1,F\\xa=1 2\nwrong v=1 3";
+    for params in ["format=exact&dry_run=true&db=again", "format=exact&db=again"] {
+        let brought = import(&server, params, bad, 200);
+        let counted = (&brought["rows"], &brought["refused"], &brought["samples"]);
+        assert_eq!(counted, (&json!(1), &json!(2), &json!(1)), "{params}: {brought}");
+    }
+    let asked = |text: &str, start_ms: i64, end_ms: i64| {
+        let body = json!({
+            "language": "promql", "text": text, "start_ms": start_ms, "end_ms": end_ms,
+            "unit": "ns", "makers": true, "exact": true,
+        });
+        post(&server, "query?db=again", &body, 200)["series"].clone()
+    };
+    let mixed = &asked("mixed[$range]", -5, 10)[0];
+    assert_eq!(mixed["values"], json!([7, 0.5, "NaN"]));
+    assert_eq!(mixed["kinds"], json!(["integer", "float", "float"]));
+    assert_eq!(mixed["stored"], json!({"measurement": "mixed", "field": "value"}));
+    let found = asked(r#"{bed=~".+"}[$range]"#, 1_795_869_999_000, 1_795_870_000_001);
+    let mut fields: Vec<_> = found
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| {
+            assert_eq!(one["labels"], json!({"bed": "a\nb\\", "time": ","}));
+            assert_eq!(
+                (&one["stored"]["measurement"], &one["times"]),
+                (&json!("so il"), &json!(["1795870000000000001"]))
+            );
+            (
+                one["stored"]["field"].as_str().unwrap().to_owned(),
+                one["kind"].clone(),
+                one["values"][0].clone(),
+            )
+        })
+        .collect();
+    fields.sort_by(|a, b| a.0.cmp(&b.0));
+    let of = |field: &str, kind: &str, value: Value| (field.to_owned(), json!(kind), value);
+    assert_eq!(
+        fields,
+        [
+            of("n", "unsigned", json!("18446744073709551615")),
+            of("note", "string", json!("x\"\n")),
+            of("ok", "boolean", json!(true)),
+            of("ph", "float", json!("-Infinity")),
+        ]
+    );
 }
 
 #[test]

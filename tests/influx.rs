@@ -11,39 +11,9 @@
 
 mod harness;
 
-use harness::{Response, Scratch, Server};
+use harness::influx::{FORM, answer, ask, encoded, write};
+use harness::{Scratch, Server};
 use std::io::{Read, Write};
-
-/// Percent-encodes a value of a form.
-fn encoded(text: &str) -> String {
-    text.bytes().fold(String::new(), |out, byte| match byte {
-        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => out + &char::from(byte).to_string(),
-        _ => out + &format!("%{byte:02x}"),
-    })
-}
-
-const FORM: (&str, &str) = ("Content-Type", "application/x-www-form-urlencoded");
-
-/// Asks with parameters `more`, such as `&epoch=ns`.
-fn ask(server: &Server, statement: &str, more: &str) -> Response {
-    let body = format!("q={}{more}", encoded(statement));
-    server.request("POST", "/query?db=d", &[FORM], body.as_bytes())
-}
-
-/// The answer to one statement, without what every answer has around it.
-fn answer(server: &Server, statement: &str) -> String {
-    let response = ask(server, statement, "&epoch=ns");
-    assert_eq!(response.status, 200, "{statement}: {}", response.text());
-    let text = response.text();
-    let inner = text.strip_prefix("{\"results\":[{\"statement_id\":0").unwrap_or(&text);
-    let inner = inner.strip_suffix("}]}\n").unwrap_or(inner);
-    inner.trim_start_matches(',').to_owned()
-}
-
-fn write(server: &Server, lines: &str) {
-    let response = server.post("/write?db=d", lines);
-    assert_eq!(response.status, 204, "{}", response.text());
-}
 
 #[test]
 fn databases_and_policies_are_created_altered_and_dropped() {
@@ -837,61 +807,6 @@ fn an_answer_has_a_size() {
     let mut bytes = Vec::new();
     let _ = socket.read_to_end(&mut bytes);
     assert!(bytes.len() < 200 << 10 && !bytes.ends_with(b"0\r\n\r\n"), "{}", bytes.len());
-    server.stop();
-}
-
-/// What InfluxDB 1.6.7 answered to the same statements over the same points.
-#[test]
-fn conditions_offsets_and_listings_are_as_recorded() {
-    let dir = Scratch::new();
-    let server = Server::start(dir.path(), &[]);
-    answer(&server, "CREATE DATABASE d");
-    write(
-        &server,
-        "m,h=a v=1,b=true,s=\"x\" 1\nm,h=a v=2,b=false,s=\"y\" 2\nm,h=a v=3 3\nm,h=b v=4 4\n\
-         n,g=1 v=7 8",
-    );
-    let of_m = |columns: &str, values: &str| {
-        format!("\"series\":[{{\"name\":\"m\",\"columns\":[{columns}],\"values\":{values}}}]")
-    };
-    let v = |values: &str| of_m("\"time\",\"v\"", values);
-    let names = |values: &str| {
-        format!(
-            "\"series\":[{{\"name\":\"measurements\",\"columns\":[\"name\"],\"values\":{values}}}]"
-        )
-    };
-    for (statement, expected) in [
-        ("SELECT v FROM m WHERE b = false", v("[[2,2]]")),
-        ("SELECT v FROM m WHERE b != true", v("[[2,2]]")),
-        ("SELECT v FROM m WHERE s != 'x'", v("[[2,2]]")),
-        ("SELECT v FROM m WHERE s = ''", String::new()),
-        ("SELECT v FROM m WHERE v > 2 OR b = false", v("[[2,2],[3,3],[4,4]]")),
-        ("SELECT v FROM (SELECT v, b FROM m) WHERE b = false", v("[[2,2],[3,3],[4,4]]")),
-        ("SELECT count(v) FROM m WHERE b = false", of_m("\"time\",\"count\"", "[[0,1]]")),
-        ("SELECT v FROM m GROUP BY h SOFFSET 1", String::new()),
-        ("SELECT mean(v) FROM m GROUP BY h SOFFSET 1", String::new()),
-        ("SHOW MEASUREMENTS WHERE h != 'a'", String::new()),
-        ("SHOW MEASUREMENTS WHERE h != 'c'", names("[[\"m\"]]")),
-        ("SHOW MEASUREMENTS WHERE zz = ''", String::new()),
-        (
-            "SHOW SERIES EXACT CARDINALITY GROUP BY g",
-            "\"series\":[{\"name\":\"m\",\"tags\":{\"g\":\"\"},\"columns\":[\"count\"],\
-             \"values\":[[2]]},{\"name\":\"n\",\"tags\":{\"g\":\"1\"},\"columns\":[\"count\"],\
-             \"values\":[[1]]}]"
-                .to_owned(),
-        ),
-        (
-            "SHOW SERIES FROM autogen.m",
-            "\"series\":[{\"columns\":[\"key\"],\"values\":[[\"m,h=a\"],[\"m,h=b\"]]}]".to_owned(),
-        ),
-        ("SHOW SERIES FROM nope.m", "\"error\":\"retention policy not found: nope\"".to_owned()),
-    ] {
-        assert_eq!(answer(&server, statement), expected, "{statement}");
-    }
-    let csv = server.request("GET", "/query?q=SELEC&db=d", &[("Accept", "application/csv")], b"");
-    assert_eq!(csv.status, 400);
-    assert_eq!(csv.header("content-type"), "text/csv");
-    assert!(csv.text().starts_with("error\n\"error parsing query: found SELEC,"), "{}", csv.text());
     server.stop();
 }
 

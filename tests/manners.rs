@@ -194,6 +194,7 @@ fn refused_messages_are_named_by_their_topics() {
         if let Some(class) = class {
             let line = line_with(&log, &format!("under '{topic}' refused for their {class}"));
             assert!(line.contains(payload), "{payload} is not in {line}");
+            assert_eq!(line.contains("mqtt.templates says"), class == "line", "{line}");
         }
     }
     let status = server.get("/api/foliot/v1/status").text();

@@ -139,6 +139,19 @@ fn an_empty_file_is_called_empty() {
 }
 
 #[test]
+fn a_dry_run_of_puts_stores_nothing() {
+    let scratch = Scratch::new();
+    let (file, store) = (scratch.path().join("dump"), scratch.path().join("store"));
+    for (format, put) in [("opentsdb", "m"), ("ticktock", "put m")] {
+        std::fs::write(&file, format!("{put} 1767225600 1 h=a\n{put} 1767225601 x h=a\n")).unwrap();
+        let dry = run(&["import", format, file.to_str().unwrap(), "--dry-run"], &store);
+        assert_eq!(dry.status.code(), Some(1), "{}", said(&dry));
+        assert!(said(&dry).contains("1 lines found, 1 refused"), "{}", said(&dry));
+        assert!(!store.exists());
+    }
+}
+
+#[test]
 fn a_dump_of_which_nothing_is_understood_fails() {
     let scratch = Scratch::new();
     let file = scratch.path().join("dump");

@@ -168,7 +168,8 @@ fn questions() {
     assert_eq!(m("sum:m{k=a}"), "No such name for 'tagk': 'k'");
     assert_eq!(m("sum:m{h=b}"), "No such name for 'tagv': 'b'");
     assert_eq!(m("sum:m{h=a"), "Missing '}' at the end of: m{h=a");
-    assert_eq!(m("sum:m{h}"), "When parsing tag 'h': invalid tag: h");
+    let fault = "When parsing tag 'h': invalid tag: h (write NAME=VALUE, or NAME=* for any)";
+    assert_eq!(m("sum:m{h}"), fault);
     let kind = "Could not find a tag value filter of the type: foo";
     assert_eq!(m("sum:m{h=foo(a)}"), format!("When parsing tag 'h=foo(a)': {kind}"));
     let specifier = "Invalid downsampling specifier '1m':";
@@ -198,6 +199,44 @@ fn questions() {
     assert_eq!(one(filter), "Unable to parse the given JSON");
     let rate = r#"{"aggregator":"sum","metric":"m","rate":true,"rateOptions":{"x":1}}"#;
     assert_eq!(one(rate), "Unable to parse the given JSON");
+}
+
+/// Dashboards over several servers ask for metrics that only some of them have.
+#[test]
+fn unknown_names_are_answered_with_nothing_where_that_is_set() {
+    let tsd = Tsd::start_with(&[
+        "--set",
+        "opentsdb.unknown_is_empty=true",
+        "--set",
+        "opentsdb.allow_delete=true",
+    ]);
+    tsd.series("m", "h=a", &[(0, 1)]);
+    let range = [("start", H.to_string()), ("end", (H + 60).to_string())];
+    let range = range.each_ref().map(|(name, value)| (*name, &**value));
+    for m in ["sum:nosuch", "sum:m{k=a}", "sum:m{h=b}", "none:m{h=literal_or(b)}"] {
+        let answer = tsd.get("/api/query", &[range[0], range[1], ("m", m)]);
+        assert_eq!((answer.status, &*answer.text()), (200, "[]"), "{m}");
+    }
+    let two = [range[0], range[1], ("m", "sum:nosuch"), ("m", "sum:m")];
+    let both: Value = serde_json::from_str(&tsd.get("/api/query", &two).text()).unwrap();
+    assert_eq!(both.as_array().map(Vec::len), Some(1), "{both}");
+    let sum = [range[0], range[1], ("exp", "sum(sum:nosuch,sum:m)")];
+    let sum = tsd.get("/api/query/gexp", &sum);
+    assert_eq!(sum.status, 200, "{}", sum.text());
+    let lines = tsd.get("/q", &[range[0], range[1], ("m", "sum:nosuch"), ("ascii", "")]);
+    assert_eq!((lines.status, &*lines.text()), (200, ""));
+    let last = tsd.get("/api/query/last", &[("timeseries", "nosuch")]);
+    assert_eq!((last.status, &*last.text()), (200, "[]"));
+    let found = tsd.get("/api/search/lookup", &[("m", "nosuch{h=*}")]);
+    let found: Value = serde_json::from_str(&found.text()).unwrap();
+    assert_eq!((&found["totalResults"], &found["results"]), (&json!(0), &json!([])));
+    // Who deletes, and who looks at the page, is told.
+    let body = json!({"start": H, "end": H + 60, "delete": true,
+        "queries": [{"aggregator": "sum", "metric": "nosuch"}]});
+    assert_eq!(tsd.json("POST", "/api/query", &body).0, 400);
+    let asked = json!({"language": "opentsdb", "text": "sum:nosuch", "start_ms": H * 1000, "end_ms": (H + 60) * 1000});
+    let (status, told) = tsd.json("POST", "/api/foliot/v1/query", &asked);
+    assert_eq!(status, 400, "{told}");
 }
 
 #[test]

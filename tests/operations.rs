@@ -76,7 +76,7 @@ fn a_running_store_is_backed_up_and_restored() {
     server.wait_for_metric("foliot_flushes_total", 1.0);
     let said = run("backup", &data, &into);
     assert!(
-        said.starts_with("backed up ") && said.contains(" 0 files with 0 bytes shared"),
+        said.starts_with("backed up ") && said.contains("copied") && !said.contains("shared"),
         "{said}"
     );
     write(&server, 100_000, 100_100);
@@ -514,6 +514,30 @@ fn a_backup_of_a_damaged_store_leaves_nothing() {
     let said = refused("backup", &data, &into);
     assert!(said.contains(".part"), "{said}");
     assert_eq!(backups(&into), Vec::<PathBuf>::new(), "not even an empty directory");
+}
+
+/// A script that goes on would remove the older backup, which has what this one lacks.
+#[test]
+fn a_copy_of_a_store_whose_log_lost_its_end_says_so_and_fails() {
+    let dir = Scratch::new();
+    let (data, into) = (dir.path().join("data"), dir.path().join("backups"));
+    let server = Server::start(&data, &[]);
+    write(&server, 0, 100);
+    server.kill();
+    std::fs::remove_file(data.join("wal-0000000000000000.log")).unwrap();
+    let [data, into] = [&data, &into].map(|path| path.to_str().unwrap());
+    let missing = "the newest segment of the log is missing";
+    let (is_good, said, _) = output(&["backup", "--data-dir", data, into]);
+    assert!(!is_good && said.contains(missing), "{said}");
+    let copy = backups(Path::new(into)).remove(0);
+    let restored = dir.path().join("restored");
+    let (from, to) = (copy.to_str().unwrap(), restored.to_str().unwrap());
+    let (is_good, said, _) = output(&["restore", from, "--data-dir", to]);
+    assert!(!is_good && said.contains(missing), "{said}");
+    let server = Server::start(Path::new(data), &[]);
+    let noted = harness::api::get(&server, "backups")["backups"][0].clone();
+    assert_eq!(noted["state"], "failed", "{noted}");
+    server.stop();
 }
 
 #[test]

@@ -196,6 +196,62 @@ fn explain_tells_what_is_read_by_its_names() {
     };
     assert_eq!(samples("SELECT avg(ph) FROM soil"), 2);
     assert_eq!(samples("SELECT bed, avg(ph) FROM soil GROUP BY bed"), 4);
+    let told = rows("EXPLAIN ANALYZE SELECT DISTINCT bed FROM soil");
+    let is_told = |line: &str, part: &str| assert!(line.contains(part), "{told:?}");
+    is_told(&told[0], "distinct bed (");
+    is_told(&told[0], " ms by itself, 3 rows in, 2 rows out, 4 samples read)");
+    is_told(&told[1], "  calculate bed (");
+    is_told(&told[2], " ms by itself, 3 rows out, 4 samples read)");
+    is_told(&told[3], "planning: ");
+    is_told(&told[4], "all steps: ");
+    assert_eq!(told.len(), 5, "{told:?}");
+    server.stop();
+}
+
+#[test]
+fn each_operator_tells_how_many_rows_came_in_and_went_out() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    let lines = "soil,bed=a ph=1,wet=0 60\nsoil,bed=a ph=2,wet=0 120\nsoil,bed=a ph=3,wet=0 180\n\
+                 soil,bed=b ph=4,wet=0 60\nsoil,bed=b ph=0,wet=0 120\nsoil,bed=c ph=9,wet=0 60";
+    assert_eq!(server.post("/write?db=d&precision=s", lines).status, 204);
+    let told = |text: &str| {
+        let body = json!({"language": "sql", "text": text, "explain": true});
+        let answer = post(&server, "/api/foliot/v1/query?db=d", &body);
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        let answer: Json = serde_json::from_str(&answer.text()).unwrap();
+        let mut told = Vec::new();
+        let mut next = answer["tree"].clone();
+        while next.is_object() {
+            let rows = |name: &str| next["took"][name].as_u64();
+            told.push((next["what"].as_str().unwrap().to_owned(), rows("rows_in"), rows("rows")));
+            next = next["steps"].get(0).cloned().unwrap_or_default();
+        }
+        told
+    };
+    let step = |what: &str, rows_in: Option<u64>, rows: u64| (what.to_owned(), rows_in, Some(rows));
+    // Five rows pass, of three beds; two of these have more than 3, and one is wanted.
+    let text = "SELECT bed, max(ph - wet) AS m FROM soil WHERE ph > wet GROUP BY bed \
+                HAVING max(ph - wet) > 3 ORDER BY m DESC LIMIT 1";
+    let expected = [
+        step("limit", Some(1), 1),
+        step("sort", Some(2), 1),
+        step("keep", Some(3), 2),
+        step("group", Some(5), 3),
+        step("keep", Some(6), 5),
+        step("read", None, 6),
+    ];
+    assert_eq!(told(text), expected);
+    // A fold of blocks comes to its groups.
+    let fold = told("SELECT bed, avg(ph) FROM soil GROUP BY bed");
+    assert_eq!((&*fold[0].0, fold[0].2), ("fold", Some(3)), "{fold:?}");
+    let fold = told("SELECT count(ph) AS n FROM soil");
+    assert_eq!(fold.iter().find(|(what, ..)| what == "fold").unwrap().2, Some(1), "{fold:?}");
+    let all = told("SELECT DISTINCT bed FROM soil");
+    assert_eq!(all[0], step("distinct", Some(6), 3), "{all:?}");
+    // What is behind the last row that is wanted is not read.
+    let some = told("SELECT DISTINCT bed FROM soil LIMIT 2");
+    assert_eq!(some[0], step("limit", Some(2), 2), "{some:?}");
     server.stop();
 }
 
@@ -272,6 +328,11 @@ fn limits_hold() {
         &format!("SELECT v * 2, host, count(*) FROM m WHERE {few} GROUP BY 1, 2"),
         "limits.query_memory_bytes",
     );
+    // A row that is printed is held once more.
+    let sixteen = "a".repeat(16);
+    let long = format!("replace(replace('{sixteen}', 'a', '{sixteen}'), 'a', '{sixteen}')");
+    let wide = format!("SELECT {} FROM (SELECT {long} AS c) AS s", vec!["c"; 400].join(", "));
+    refused(&wide, "limits.query_memory_bytes");
     // The first few rows are all that is held.
     let sorted = format!("SELECT v FROM m WHERE {few} ORDER BY v DESC, host LIMIT 2");
     assert_eq!(ask(&server, &sorted, "csv").text(), "v\n499.0\n499.0\n");

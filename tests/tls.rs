@@ -176,7 +176,10 @@ fn a_start_without_a_good_pair_says_what_is_wrong() {
     let [one_certificate, one_key, other_key] =
         [&one.certificate, &one.key, &other.key].map(|path| path.to_str().unwrap());
     let said = refused(&["--tls-certificate", one_certificate]);
-    assert!(said.contains("tls.certificate and tls.key are needed together"), "{said}");
+    assert!(
+        said.contains("tls.certificate and tls.key are needed together: tls.key is missing"),
+        "{said}"
+    );
     let said = refused(&["--tls-certificate", one_certificate, "--tls-key", other_key]);
     assert!(said.contains("do not fit"), "{said}");
     let said = refused(&["--tls-certificate", "/nowhere.pem", "--tls-key", one_key]);

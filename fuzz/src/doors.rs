@@ -5,7 +5,9 @@
 
 use crate::store::take;
 use foliot_model::{Batch, Reject};
-use foliot_proto_influx::{Decoder, LINE_SYNTAX, Precision, Settings, TICKTOCK_LINE_SYNTAX};
+use foliot_proto_influx::{
+    Decoder, EXACT_LINE_SYNTAX, LINE_SYNTAX, Precision, Settings, TICKTOCK_LINE_SYNTAX,
+};
 use foliot_proto_opentsdb::{KEY_SYNTAX, Options, Rollups, Session, ticktock};
 use foliot_proto_prometheus::{Exemplars, Version, WriteRequest};
 use std::sync::Arc;
@@ -403,6 +405,9 @@ pub(crate) fn lines(data: &[u8]) {
         Decoder::default().decode(batch, settings, rejects);
         whole.add(batch);
         refused.append(&mut rejects.clone());
+    });
+    take(data, &EXACT_LINE_SYNTAX, |batch, rejects| {
+        Decoder::default().decode(batch, settings, rejects);
     });
     // A stream refuses lines beyond its limit, a body has none; and words no more than a hundred.
     if refused.len() < 100

@@ -335,6 +335,7 @@ fn with_view<T>(query: &Query<'_>, facts: &Facts, asks: impl FnOnce(&View<'_>) -
             Ok(())
         },
         rename: &|_| Ok(()),
+        unknown_is_empty: false,
         exists: &|name| match name {
             RequiredName::Metric(name) => in_use(UidKind::Metric, name),
             RequiredName::TagKey(name) => in_use(UidKind::TagKey, name),

@@ -9,7 +9,7 @@ broker=$(free_port)
 printf 'listener %s 127.0.0.1\nallow_anonymous true\n' "$broker" > "$work/mosquitto.conf"
 mosquitto -c "$work/mosquitto.conf" >"$work/mosquitto.log" 2>&1 &
 mosquitto_pid=$!
-trap 'kill "$mosquitto_pid" 2>/dev/null || true; stop_all' EXIT
+others+=("$mosquitto_pid")
 publish() { mosquitto_pub -h 127.0.0.1 -p "$broker" -q 1 -t "$1" -m "$2"; }
 subscribed() { wait_for 10 "grep -q 'connected to the MQTT broker' '$work/foliot.log'"; sleep 0.5; }
 flags=(--mqtt-broker "127.0.0.1:$broker" --mqtt-topics 'sensors/#, spBv1.0/#')

@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
-# Telegraf's outputs for Prometheus, unmodified: one that Foliot scrapes, and one that writes as
-# Prometheus does. Needs curl, python3 and Go; fetches Telegraf as a module and builds what is tried.
+# Telegraf's outputs, unmodified: for InfluxDB 1 and 2, for OpenTSDB by telnet and by HTTP, for
+# Prometheus one that Foliot scrapes and one that writes as Prometheus does. Needs curl, python3 and
+# Go; fetches Telegraf as a module and builds what is tried.
 set -euo pipefail
 source "$(dirname "$0")/lib.sh"
 
 go_ready
 module_of github.com/influxdata/telegraf@v1.37.2 "$work/telegraf"
 parts=inputs.mem,inputs.cpu,outputs.prometheus_client,outputs.http,serializers.prometheusremotewrite
+parts+=,outputs.influxdb,outputs.influxdb_v2,outputs.opentsdb
 (cd "$work/telegraf" && go build -tags "custom,$parts" -o "$work/bin/" ./cmd/telegraf) 2>"$work/build.log"
 
 telegraf_port=$(free_port)
@@ -35,6 +37,23 @@ cat >"$work/telegraf.conf" <<CONF
     Content-Type = "application/x-protobuf"
     Content-Encoding = "snappy"
     X-Prometheus-Remote-Write-Version = "0.1.0"
+[[outputs.influxdb]]
+  urls = ["$url"]
+  database = "telegraf"
+[[outputs.influxdb_v2]]
+  urls = ["$url"]
+  organization = "any"
+  bucket = "second"
+[[outputs.opentsdb]]
+  prefix = "telnet."
+  host = "127.0.0.1"
+  port = $port
+[[outputs.opentsdb]]
+  prefix = "http."
+  host = "http://127.0.0.1"
+  port = $port
+  http_batch_size = 50
+  http_path = "/api/put"
 CONF
 "$work/bin/telegraf" --config "$work/telegraf.conf" >"$work/telegraf.log" 2>&1 &
 others+=($!)
@@ -48,5 +67,18 @@ for from in 'default {job="telegraf",host="stranger"' 'written {host="stranger"'
     wait_for 30 "asked $database 'count_over_time(mem_total$labels}[1m]) > 2' | grep -q '\"value\"'"
     wait_for 30 "asked $database 'cpu_usage_idle$labels,cpu=\"cpu-total\"}' | grep -q '\"value\"'"
 done
+
+# counted DATABASE STATEMENT: what InfluxQL counts of it.
+counted() { curl -sfG "$url/query?db=$1" --data-urlencode "q=$2" | python3 -c 'import json, sys
+series = json.load(sys.stdin)["results"][0].get("series") or [{"values": [[0, 0]]}]
+print(series[0]["values"][0][1])'; }
+export -f counted
+for database in telegraf second; do
+    wait_for 30 "test \"\$(counted $database 'SELECT count(total) FROM mem WHERE host = '\\''stranger'\\')\" -gt 2"
+    wait_for 30 "test \"\$(counted $database 'SELECT count(usage_idle) FROM cpu WHERE cpu = '\\''cpu-total'\\')\" -gt 2"
+done
+for prefix in telnet http; do
+    wait_for 30 "curl -sfg '$url/api/query?start=1m-ago&m=sum:10s-count:$prefix.mem_total{host=stranger}' | grep -q '\"dps\":{\"'"
+done
 expect_empty "$(grep 'E!' "$work/telegraf.log" || true)"
-pass 'Telegraf 1.37.2: scraped, and by remote write'
+pass 'Telegraf 1.37.2: for InfluxDB 1 and 2, for OpenTSDB by telnet and HTTP, scraped, and by remote write'

@@ -45,7 +45,7 @@ start_foliot --set agent.host=true --set agent.interval=1s --limits-query-second
 export FOLIOT="http://127.0.0.1:$port" TARGETS="$work/targets.json" MONITORED="$work/monitored.yml" CONFIG="$work/prometheus.yml"
 export FOLIOT_PID="$foliot_pid" BINARY="$foliot" DATA="$work/data"
 # One after the other: the first begins with a server that nobody has sent anything to.
-for part in page explore sql; do
+for part in page explore sql influxql editor files boards; do
     timeout 600 node --test --test-reporter=spec browser/$part.test.mjs
 done
 pass 'chromium shows and does what it should'

@@ -14,7 +14,8 @@ use crate::filenames::{self, Named};
 use crate::limits::BACKUP_TRIES;
 use crate::manifest::Manifest;
 use crate::paged;
-use crate::wal::{reader, segment};
+use crate::wal::reader;
+use crate::wal::segment::{self, SEGMENT_HEADER_LEN};
 use foliot_disk::{Disk, ReadFile};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
@@ -37,6 +38,9 @@ pub struct BackedUp {
     pub damages_mended: u64,
     /// Bytes of the log that are damaged in the copy as they are in the store: a start skips them.
     pub wal_damaged_bytes: u64,
+    /// Whether the newest segment of the log is missing in the copy as it is in the store: what was
+    /// written last is lost.
+    pub is_wal_end_missing: bool,
 }
 
 /// Whether there is a store in `dir`: a manifest, or the second copy of one.
@@ -80,6 +84,11 @@ pub fn backup(
     done
 }
 
+/// Whether a file had less than it was said to have.
+fn is_cut(error: &Error) -> bool {
+    matches!(error, Error::Io { source, .. } if source.kind() == ErrorKind::UnexpectedEof)
+}
+
 fn read_manifest(disk: &dyn Disk, dir: &Path) -> Result<Manifest, Error> {
     let none = || Error::Invalid(format!("there is no store in {}", dir.display()));
     Ok(Manifest::read(disk, dir)?.ok_or_else(none)?.manifest)
@@ -114,6 +123,7 @@ impl Copy<'_> {
         for _ in 0..BACKUP_TRIES {
             if self.follow(&manifest)? {
                 self.remove_unnamed(&manifest)?;
+                let is_wal_end_missing = self.note_begun()?;
                 // The manifest must not outlive the names of what it names. Its generations count
                 // what is written here.
                 disk.sync_dir(to).map_err(Error::io("sync", to))?;
@@ -128,7 +138,7 @@ impl Copy<'_> {
                     disk.sync_dir(to).map_err(Error::io("sync", to))?;
                 }
                 let wal_damaged_bytes = replayed.damaged_bytes;
-                return Ok(BackedUp { wal_damaged_bytes, ..self.done() });
+                return Ok(BackedUp { wal_damaged_bytes, is_wal_end_missing, ..self.done() });
             }
             manifest = read_manifest(disk, from)?;
         }
@@ -182,7 +192,17 @@ impl Copy<'_> {
         let is_shared = self.share(named, &*file);
         let (bytes, damages) = match is_shared {
             true => (file.len(), 0),
-            false => self.copy(named, &path, &*file)?,
+            false => match self.copy(named, &path, &*file) {
+                Ok(copied) => copied,
+                // A stretch of the wal that is given back is cut, also while it is read.
+                Err(error) if matches!(named, Named::Wal(_)) && is_cut(&error) => {
+                    let half = filenames::path(self.to, named);
+                    self.disk.remove(&half).map_err(Error::io("remove", &half))?;
+                    self.made.retain(|made| *made != half);
+                    return Ok(false);
+                }
+                Err(error) => return Err(error),
+            },
         };
         self.there.insert(named, Copied { bytes, is_shared, damages });
         Ok(true)
@@ -233,6 +253,23 @@ impl Copy<'_> {
         }
         out.sync().map_err(Error::io("sync", &target))?;
         Ok((out.len(), damages))
+    }
+
+    /// Notes the newest stretch of the wal that has frames: were it lost, the copy would only end
+    /// sooner. One that the store itself lacks is missing in the copy, too; says whether that is
+    /// so.
+    fn note_begun(&mut self) -> Result<bool, Error> {
+        let has_frames = |base: &u64| {
+            let copied = self.there.get(&Named::Wal(*base));
+            copied.is_some_and(|copied| copied.bytes > SEGMENT_HEADER_LEN as u64)
+        };
+        let missing = segment::missing(self.disk, self.from)?;
+        let newest = || self.wal.iter().copied().rfind(has_frames);
+        let Some(base) = missing.or_else(newest) else { return Ok(false) };
+        let note = filenames::wal_begun(self.to, base);
+        segment::note_begun(self.disk, self.to, base).map_err(Error::io("create", &note))?;
+        self.made.push(note);
+        Ok(missing.is_some())
     }
 
     /// Removes what earlier rounds copied and the last manifest does not need.

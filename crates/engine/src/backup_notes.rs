@@ -118,6 +118,7 @@ fn read(line: &str) -> Option<BackupNote> {
         bytes_shared: number()?,
         damages_mended: number()?,
         wal_damaged_bytes: number()?,
+        is_wal_end_missing: false,
     };
     let (to, why) = (next()?.to_owned(), next()?.to_owned());
     let fate = match (ended_ns, why.is_empty()) {

@@ -16,7 +16,7 @@
 use crate::audit::{Act, Caller};
 use crate::config::Commit;
 use crate::error::Error;
-use crate::limits::CUT_LIVE_SERIES_MAX;
+use crate::limits::{CUT_LIVE_SERIES_MAX, WEIGHED_AT_ONCE};
 use crate::retention::all_of;
 use crate::scan::Scan;
 use crate::snapshot::Snapshot;
@@ -57,26 +57,11 @@ impl Snapshot {
         ids.into_iter().collect()
     }
 
-    /// What of the selected series lies in `range`, as far as it may be seen: how many series, how
-    /// many samples, and what they take. Ends with [`Error::Stopped`] when `goes_on`, asked before
-    /// each series, says no.
+    /// What these series hold in a range, and tells `each` what lies in one that holds anything.
+    /// Ends with [`Error::Stopped`] when `goes_on`, asked before each series, says no.
     ///
     /// # Errors
     /// When a part cannot be read.
-    pub fn weigh(
-        &self,
-        selector: &Selector,
-        range: TimeRange,
-        goes_on: &dyn Fn() -> bool,
-    ) -> Result<Deleted, Error> {
-        let sids = self.select_while(selector, range, goes_on)?;
-        self.weigh_each(&sids, range, goes_on, &mut |_, _| ())
-    }
-
-    /// The same of these series, and tells `each` what lies in one that holds anything.
-    ///
-    /// # Errors
-    /// As for [`Snapshot::weigh`].
     pub fn weigh_each(
         &self,
         sids: &[u32],
@@ -84,8 +69,12 @@ impl Snapshot {
         goes_on: &dyn Fn() -> bool,
         each: &mut dyn FnMut(u32, Deleted),
     ) -> Result<Deleted, Error> {
-        let wanted: Vec<_> = sids.iter().map(|&sid| (sid, range)).collect();
-        count_each(self, &wanted, goes_on, each).map(|(deleted, _)| deleted)
+        let mut deleted = Deleted::default();
+        for some in sids.chunks(WEIGHED_AT_ONCE) {
+            let wanted: Vec<_> = some.iter().map(|&sid| (sid, range)).collect();
+            deleted += count_each(self, &wanted, goes_on, each)?.0;
+        }
+        Ok(deleted)
     }
 }
 

@@ -11,7 +11,9 @@ use crate::config::{Commit, Config};
 use crate::epochs::Epochs;
 use crate::error::Error;
 use crate::head::Head;
-use crate::limits::{FACTS_AT_ONCE, REPLAY_SAMPLES_PER_SECOND};
+use crate::limits::{
+    FACT_BYTES_MAX, FACTS_AT_ONCE, REPLAY_SAMPLES_PER_SECOND, SMALL_FACT_BYTES_MAX,
+};
 use crate::namespaces::Namespaces;
 use crate::retention::{Retention, RetentionRule};
 use crate::series_limits::SeriesLimits;
@@ -183,17 +185,26 @@ impl Ingest {
         *epochs = Arc::new(epochs.without(gone));
     }
 
-    /// Sets or removes a fact of the catalog.
+    /// Sets or removes a fact of the catalog. A large one is refused where what is free on the disk
+    /// is kept for a flush.
     pub(crate) fn change_catalog(
         &self,
         kind: &str,
         key: &str,
         bytes: Option<&[u8]>,
     ) -> Result<Commit, Error> {
-        let _gate = self.join();
-        let log = |change: &[u8]| self.wal.append(FrameKind::Catalog, change);
-        let commit = self.catalog.change(kind, key, bytes, log)?;
-        self.counters.catalog_changes.fetch_add(1, Ordering::Relaxed);
+        if bytes.is_some_and(|bytes| bytes.len() > SMALL_FACT_BYTES_MAX) {
+            self.wal.check()?;
+        }
+        let commit = {
+            let _gate = self.join();
+            let log = |change: &[u8]| {
+                self.counters.count_fact(change);
+                self.wal.append(FrameKind::Catalog, change)
+            };
+            self.catalog.change(kind, key, bytes, log)?
+        };
+        self.keep_reserve();
         Ok(commit)
     }
 
@@ -202,13 +213,15 @@ impl Ingest {
     pub(crate) fn put_facts(&self, kind: &str, facts: &[(String, Vec<u8>)]) -> Result<(), Error> {
         let put = |some: &[(String, Vec<u8>)]| {
             let _gate = self.join();
-            let log = |change: &[u8]| self.wal.enqueue(FrameKind::Catalog, change).map(drop);
-            self.catalog.put_all(kind, some, log)?;
-            self.counters.catalog_changes.fetch_add(some.len() as u64, Ordering::Relaxed);
-            Ok(())
+            let log = |change: &[u8]| {
+                self.counters.count_fact(change);
+                self.wal.enqueue(FrameKind::Catalog, change).map(drop)
+            };
+            self.catalog.put_all(kind, some, log)
         };
         let done = facts.chunks(FACTS_AT_ONCE).try_for_each(put);
         self.wal.push();
+        self.keep_reserve();
         done
     }
 
@@ -272,11 +285,17 @@ impl Ingest {
     }
 
     /// Bytes that a flush would write at most, by an estimate: samples take fewer bytes in parts
-    /// than in memory unless a series has only a few, and registrations as many as in the wal.
+    /// than in memory unless a series has only a few, registrations as many as in the wal, and all
+    /// facts are written once one has changed.
     fn flush_bytes(&self) -> u64 {
         let flushed_lsn = self.counters.flushed_lsn.load(Ordering::Relaxed);
         let wal_bytes = self.wal.progress().written_lsn.saturating_sub(flushed_lsn);
-        self.memory_bytes().saturating_mul(2).saturating_add(wal_bytes)
+        let fact_bytes = match self.counters.fact_bytes_since_flush.load(Ordering::Relaxed) {
+            0 => 0,
+            _ => self.catalog.memory_bytes(),
+        };
+        let memory_bytes = self.memory_bytes().saturating_mul(2);
+        memory_bytes.saturating_add(wal_bytes).saturating_add(fact_bytes)
     }
 
     /// Bytes that must stay free on the disk, so that a flush can make the wal superfluous.
@@ -294,7 +313,9 @@ impl Ingest {
     pub(crate) fn is_flush_due(&self) -> bool {
         let samples = self.counters.samples_since_flush.load(Ordering::Relaxed);
         let seconds = self.config.wal_replay_target.as_secs().max(1);
+        let fact_bytes = self.counters.fact_bytes_since_flush.load(Ordering::Relaxed);
         self.memory_bytes() > self.config.head_bytes_max
+            || fact_bytes > FACT_BYTES_MAX
             || samples > seconds.saturating_mul(REPLAY_SAMPLES_PER_SECOND)
             || self.counters.frozen_bytes.load(Ordering::Relaxed) > 0
             || self.is_flush_due_for_space()

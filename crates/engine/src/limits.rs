@@ -206,6 +206,17 @@ pub(crate) const NEW_SERIES_BYTES: u64 = 256;
 /// microseconds of work, for which others may wait.
 pub const FEW_SERIES_MAX: usize = 64;
 
+/// Bytes of facts in the wal beyond which a flush is due: each change of a fact is in it whole, and
+/// a fact that is changed again and again takes no more of memory.
+pub(crate) const FACT_BYTES_MAX: u64 = 32 << 20;
+
+/// Largest fact that is taken although what is free on the disk is kept for the next flush. What
+/// makes room is smaller, such as how long samples are kept.
+pub(crate) const SMALL_FACT_BYTES_MAX: usize = 4 << 10;
+
 /// Facts that are set under one hold of the catalog: some hundred microseconds, for which whoever
 /// asks anything waits.
 pub(crate) const FACTS_AT_ONCE: usize = 256;
+
+/// Series that are weighed in one go.
+pub(crate) const WEIGHED_AT_ONCE: usize = 4096;

@@ -430,7 +430,7 @@ fn replay(
             None => unread += 1,
             Some(Learned::Names) => {}
             Some(Learned::Fact) => {
-                counters.catalog_changes.fetch_add(1, Ordering::Relaxed);
+                counters.count_fact(body);
             }
             Some(Learned::Delete(tombstone)) => {
                 head.cut(&tombstone.sids, tombstone.range)?;

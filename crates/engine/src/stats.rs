@@ -25,6 +25,8 @@ pub(crate) struct Counters {
     pub(crate) frozen_bytes: AtomicU64,
     /// Samples since the last flush, to keep the wal short.
     pub(crate) samples_since_flush: AtomicU64,
+    /// Bytes of facts since the last flush that ended well, to keep the wal short.
+    pub(crate) fact_bytes_since_flush: AtomicU64,
     /// Rows in the wal whose series nobody registered: damage took the registration.
     pub(crate) samples_orphaned: AtomicU64,
     /// Bytes of the wal that recovery skipped as damaged.
@@ -35,6 +37,14 @@ pub(crate) struct Counters {
     pub(crate) wal_segments_missing: AtomicU64,
     /// The lsn up to which parts hold everything.
     pub(crate) flushed_lsn: AtomicU64,
+}
+
+impl Counters {
+    /// A fact was changed, which takes so many bytes of the wal.
+    pub(crate) fn count_fact(&self, change: &[u8]) {
+        self.catalog_changes.fetch_add(1, Ordering::Relaxed);
+        self.fact_bytes_since_flush.fetch_add(change.len() as u64, Ordering::Relaxed);
+    }
 }
 
 /// Counts and sizes of a store.

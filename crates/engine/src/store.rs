@@ -358,7 +358,14 @@ impl Engine {
     /// # Errors
     /// When the wal refuses.
     pub fn catalog_put(&self, kind: &str, key: &str, bytes: &[u8]) -> Result<Commit, Error> {
-        self.store.ingest.change_catalog(kind, key, Some(bytes))
+        self.change_catalog(kind, key, Some(bytes))
+    }
+
+    /// Facts fill the log, too; the more where one is refused for it.
+    fn change_catalog(&self, kind: &str, key: &str, bytes: Option<&[u8]>) -> Result<Commit, Error> {
+        let changed = self.store.ingest.change_catalog(kind, key, bytes);
+        self.store.upkeep.ask_for_flush();
+        changed
     }
 
     /// Sets facts of one kind, by key: the same as one by one, at much less cost.
@@ -366,7 +373,9 @@ impl Engine {
     /// # Errors
     /// When the wal refuses; the first of them may be set.
     pub fn catalog_put_all(&self, kind: &str, facts: &[(String, Vec<u8>)]) -> Result<(), Error> {
-        self.store.ingest.put_facts(kind, facts)
+        let put = self.store.ingest.put_facts(kind, facts);
+        self.store.upkeep.ask_for_flush();
+        put
     }
 
     /// Runs work that takes long for what was asked, as the settings have it.
@@ -379,7 +388,7 @@ impl Engine {
     /// # Errors
     /// When the wal refuses.
     pub fn catalog_delete(&self, kind: &str, key: &str) -> Result<Commit, Error> {
-        self.store.ingest.change_catalog(kind, key, None)
+        self.change_catalog(kind, key, None)
     }
 
     /// Stops: writes and syncs the wal, ends the threads. What the head holds is replayed from the

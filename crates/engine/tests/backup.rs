@@ -8,11 +8,13 @@
 
 mod support;
 
-use foliot_disk::{Disk, FaultKind, SimDisk};
+use foliot_disk::{AppendFile, DirLock, Disk, FaultKind, ReadFile, SimDisk};
 use foliot_engine::{Ack, Config, Engine, backup, is_store};
 use foliot_model::TimeRange;
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use support::{Line, Owned, read, selector, write};
 
 const DIR: &str = "store";
@@ -200,4 +202,132 @@ fn a_copy_that_fails_takes_away_what_it_wrote() {
         assert!(failed > 1, "{kind:?} met {failed} operations");
         assert!(is_store(&disk, Path::new("b")));
     }
+}
+
+#[test]
+fn a_copy_whose_wal_is_lost_says_so() {
+    let disk = SimDisk::new(7);
+    let engine = open(&disk, DIR);
+    put(&engine, 0, 5);
+    engine.flush().unwrap();
+    put(&engine, 5, 9);
+    drop(engine);
+    backup(&disk, Path::new(DIR), Path::new("copy"), None).unwrap();
+    assert_eq!(steps(&disk, "copy"), 9);
+    let lose = |dir: &str| {
+        let names = disk.list(Path::new(dir)).unwrap();
+        let wal: Vec<_> = names.iter().filter(|name| name.starts_with("wal-")).collect();
+        assert!(!wal.is_empty(), "{names:?}");
+        wal.iter().for_each(|name| disk.remove(&Path::new(dir).join(name)).unwrap());
+    };
+    let is_told = |dir: &str| {
+        let engine = open(&disk, dir);
+        let is_it = |damage: &String| damage.contains("was begun and is missing");
+        assert!(engine.damages().iter().any(is_it), "{dir}: {:?}", engine.damages());
+    };
+    backup(&disk, Path::new("copy"), Path::new("restored"), None).unwrap();
+    lose("restored");
+    is_told("restored");
+    // What is copied of a store that has lost its own is no better.
+    backup(&disk, Path::new(DIR), Path::new("second"), None).unwrap();
+    lose("second");
+    backup(&disk, Path::new("second"), Path::new("third"), None).unwrap();
+    is_told("third");
+}
+
+/// A disk whose store gives its log back while the first stretch of it is read for a copy.
+struct Busy {
+    disk: SimDisk,
+    engine: Arc<Engine>,
+    is_done: AtomicBool,
+}
+
+/// A stretch of the log that was cut before it was read.
+struct Cut {
+    len: u64,
+    engine: Arc<Engine>,
+}
+
+impl ReadFile for Cut {
+    fn read_at(&self, _: &mut [u8], _: u64) -> io::Result<()> {
+        self.engine.flush().unwrap();
+        Err(io::ErrorKind::UnexpectedEof.into())
+    }
+    fn len(&self) -> u64 {
+        self.len
+    }
+}
+
+impl Disk for Busy {
+    fn create(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
+        self.disk.create(path)
+    }
+    fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
+        self.disk.create_dir_all(dir)
+    }
+    fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
+        self.disk.list(dir)
+    }
+    fn exists(&self, path: &Path) -> bool {
+        self.disk.exists(path)
+    }
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn ReadFile>> {
+        let file = self.disk.open(path)?;
+        let is_wal = path.to_string_lossy().contains("store/wal-");
+        match is_wal && !self.is_done.swap(true, Ordering::Relaxed) {
+            true => Ok(Arc::new(Cut { len: file.len(), engine: self.engine.clone() })),
+            false => Ok(file),
+        }
+    }
+    fn extend(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
+        self.disk.extend(path)
+    }
+    fn overwrite(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
+        self.disk.overwrite(path)
+    }
+    fn truncate(&self, path: &Path, len: u64) -> io::Result<()> {
+        self.disk.truncate(path, len)
+    }
+    fn rewrite(&self, path: &Path) -> io::Result<()> {
+        self.disk.rewrite(path)
+    }
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.disk.rename(from, to)
+    }
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.disk.link(from, to)
+    }
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        self.disk.remove(path)
+    }
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        self.disk.sync_dir(dir)
+    }
+    fn lock(&self, dir: &Path) -> io::Result<Box<dyn DirLock>> {
+        self.disk.lock(dir)
+    }
+    fn free_bytes(&self, dir: &Path) -> io::Result<u64> {
+        self.disk.free_bytes(dir)
+    }
+    fn now_ns(&self) -> i64 {
+        self.disk.now_ns()
+    }
+    fn monotonic_ns(&self) -> u64 {
+        self.disk.monotonic_ns()
+    }
+    fn random(&self) -> u64 {
+        self.disk.random()
+    }
+}
+
+/// It is no damage: what was in it lies in a part by then.
+#[test]
+fn a_stretch_of_the_log_that_is_given_back_while_it_is_copied_fails_no_backup() {
+    let disk = SimDisk::new(8);
+    let engine = Arc::new(open(&disk, DIR));
+    put(&engine, 0, 5);
+    let busy = Busy { disk: disk.clone(), engine: engine.clone(), is_done: AtomicBool::new(false) };
+    backup(&busy, Path::new(DIR), Path::new("copy"), None).unwrap();
+    assert!(busy.is_done.load(Ordering::Relaxed), "the log was read");
+    assert_eq!(steps(&disk, "copy"), 5);
 }

@@ -305,3 +305,85 @@ fn writes_resume_whoever_saw_that_the_disk_was_full() {
     };
     assert!((0..200).any(is_taken), "{:?}", engine.check_space());
 }
+
+/// Facts that are changed again and again fill the log, and nothing in memory. The log is given
+/// back by flushes, for which room is kept.
+#[test]
+fn facts_leave_room_for_the_flush_that_gives_their_log_back() {
+    const ROOM_BYTES: u64 = 8 << 20;
+    let disk = SimDisk::new(12);
+    disk.resize(ROOM_BYTES);
+    let open = || {
+        let config = Config {
+            background: false,
+            wal_reserve_bytes: 1 << 18,
+            wal_spare_bytes: 0,
+            ..Config::default()
+        };
+        Engine::open(Arc::new(disk.clone()), Path::new("store"), config).unwrap()
+    };
+    let engine = open();
+    let fact = |number: u8| vec![number; 300 << 10];
+    let (mut refused, mut last) = (0, 0);
+    for number in 0..200 {
+        match engine.catalog_put("saved", "board", &fact(number)) {
+            Ok(commit) => {
+                engine.wait(commit, Ack::Durable).unwrap();
+                last = number;
+            }
+            Err(Error::NoSpace { .. }) => {
+                refused += 1;
+                // What makes room is small.
+                let commit = engine.catalog_put("retention", "r", b"1d").unwrap();
+                engine.wait(commit, Ack::Durable).unwrap();
+                let commit = engine.catalog_delete("retention", "r").unwrap();
+                engine.wait(commit, Ack::Durable).unwrap();
+                engine.flush().unwrap();
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+    assert!((3..50).contains(&refused), "{refused}");
+    engine.close().unwrap();
+    drop(engine);
+    let engine = open();
+    assert_eq!(engine.catalog_get("saved", "board").unwrap()[..], fact(last)[..]);
+}
+
+/// Nobody else asks for the flush that gives the log back.
+#[test]
+fn facts_are_taken_again_once_their_log_is_given_back() {
+    const ROOM_BYTES: u64 = 8 << 20;
+    let disk = SimDisk::new(12);
+    disk.resize(ROOM_BYTES);
+    let config = Config { wal_reserve_bytes: 1 << 18, wal_spare_bytes: 0, ..Config::default() };
+    let engine = Engine::open(Arc::new(disk.clone()), Path::new("store"), config).unwrap();
+    for number in 0..200_u8 {
+        let put = |_| {
+            let put = engine.catalog_put("saved", "board", &vec![number; 300 << 10]);
+            let is_put = put.and_then(|commit| engine.wait(commit, Ack::Os)).is_ok();
+            if !is_put {
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            is_put
+        };
+        assert!((0..400).any(put), "{number}: {:?}", engine.check_space());
+    }
+    assert!(engine.stats().flushes > 0);
+}
+
+/// Where there is room, the log of facts has an end all the same.
+#[test]
+fn many_changes_of_a_fact_are_flushed() {
+    let engine = Engine::open(Arc::new(SimDisk::new(12)), Path::new("store"), Config::default());
+    let engine = engine.unwrap();
+    for number in 0..100_u8 {
+        let commit = engine.catalog_put("saved", "board", &vec![number; 640 << 10]).unwrap();
+        engine.wait(commit, Ack::Os).unwrap();
+    }
+    let is_flushed = |_| {
+        std::thread::sleep(Duration::from_millis(100));
+        engine.stats().flushes > 0
+    };
+    assert!((0..200).any(is_flushed));
+}

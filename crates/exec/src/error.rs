@@ -49,7 +49,8 @@ impl fmt::Display for Error {
             Self::Memory { limit_bytes, wanted_bytes } => write!(
                 f,
                 "the query needs {wanted_bytes} bytes of memory and may take {limit_bytes}: ask for \
-                 fewer series or a shorter time, or raise limits.query_memory_bytes"
+                 fewer series or a shorter time, or raise limits.query_memory_bytes; where \
+                 limits.memory_bytes cuts that, a lower limits.queries leaves more to each"
             ),
             Self::Samples { limit } => write!(
                 f,

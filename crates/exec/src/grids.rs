@@ -65,7 +65,7 @@ pub(crate) use stored::{labelled, sids};
 use crate::limits::{CHUNK_SAMPLES, Charge, Meter};
 use crate::{Error, Query, Ran};
 use foliot_model::{Histogram, Labels};
-use foliot_plan::grid::{Grid, Notes, Steps, Took};
+use foliot_plan::grid::{Grid, Notes, Steps};
 use gapped::NOWHERE;
 use std::collections::HashMap;
 use walk::Walk;
@@ -77,8 +77,6 @@ pub struct Gridded<'q> {
     pub rows: Vec<GridRow>,
     /// What was met on the way.
     pub notes: Notes,
-    /// What the steps took that were measured.
-    pub took: Vec<Took>,
     charge: Charge<'q>,
     ran: Ran,
 }
@@ -86,8 +84,7 @@ pub struct Gridded<'q> {
 impl<'q> Gridded<'q> {
     fn none(walk: &Walk<'q>) -> Self {
         let charge = walk.meter.open();
-        let (notes, took) = (Notes::default(), Vec::new());
-        Self { rows: Vec::new(), notes, took, charge, ran: Ran::default() }
+        Self { rows: Vec::new(), notes: Notes::default(), charge, ran: Ran::default() }
     }
 
     /// One series without labels.
@@ -142,7 +139,7 @@ pub fn grid<'q>(query: &'q Query<'_>, plan: &Grid, steps: &Steps) -> Result<Grid
     if walk.is_loose {
         made = loose::finished(made)?;
     }
-    (made.notes, made.took) = walk.into_notes();
+    made.notes = walk.into_notes();
     made.ran.samples_scanned = query.meter.samples();
     made.ran.memory_peak_bytes = query.meter.memory_peak_bytes();
     Ok(made)

@@ -3,6 +3,7 @@
 //! the same result whichever way they are read.
 
 pub(crate) mod arithmetic;
+pub(crate) mod columns;
 pub(crate) mod moments;
 pub(crate) mod number;
 pub(crate) mod quantile;

@@ -31,6 +31,7 @@
 //! }
 //! ```
 
+mod asked;
 mod catalogue;
 mod clip;
 mod counted;
@@ -61,6 +62,7 @@ mod stream;
 mod tests;
 mod window;
 
+pub use asked::AskedName;
 pub use error::Error;
 pub use grids::{Gapped, GridRow, Gridded, grid};
 pub use limits::{Cancel, Charge, Limits, Meter};

@@ -5,7 +5,11 @@
 //! being told to, whatever it is doing.
 
 use crate::Error;
+use crate::asked::{AskedName, NAMES_MAX};
 use crate::steps::{StepTook, Steps};
+use foliot_lock::{Mutex, Rank};
+use foliot_model::Selector;
+use foliot_plan::grid::Took;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -94,6 +98,8 @@ struct Account {
     met: AtomicU8,
     /// What operators take, where somebody wants to know.
     steps: OnceLock<Steps>,
+    /// Which metrics it is about.
+    asked: Mutex<Vec<AskedName>>,
 }
 
 /// The limits that a meter holds, by their settings.
@@ -122,6 +128,7 @@ impl Meter {
             selected: AtomicU64::new(0),
             met: AtomicU8::new(0),
             steps: OnceLock::new(),
+            asked: Mutex::new(Rank::Table, Vec::new()),
         };
         Self { account: Arc::new(account), stopped: Arc::default(), samples_before: 0 }
     }
@@ -213,8 +220,28 @@ impl Meter {
         self.steps().map(Steps::took).unwrap_or_default()
     }
 
+    /// What steps of grids took that have ended, also those that an error ended.
+    pub fn explained_grids(&self) -> Vec<Took> {
+        self.steps().map(Steps::took_by_grids).unwrap_or_default()
+    }
+
     pub(crate) fn steps(&self) -> Option<&Steps> {
         self.account.steps.get()
+    }
+
+    /// Notes which metrics a selector names.
+    pub(crate) fn note_asked(&self, selector: &Selector) {
+        let mut asked = self.account.asked.lock();
+        for name in AskedName::of(selector) {
+            if asked.len() < NAMES_MAX && !asked.contains(&name) {
+                asked.push(name);
+            }
+        }
+    }
+
+    /// The metrics that were named since this was asked last.
+    pub fn take_asked(&self) -> Vec<AskedName> {
+        std::mem::take(&mut *self.account.asked.lock())
     }
 
     /// What stops the work from outside.

@@ -4,6 +4,7 @@
 //! without their heads; what a strip holds while it is under way is small, and what operators keep
 //! of it (groups, rows to sort) is charged.
 
+mod effort;
 mod filter;
 mod formula;
 mod group;
@@ -11,6 +12,7 @@ mod instant;
 mod limit;
 mod sort;
 mod strip;
+mod subset;
 mod text;
 
 use crate::limits::{Meter, Turns};
@@ -28,6 +30,10 @@ use strip::{Stream, Strip};
 /// Rows of a strip that is put together row by row.
 const STRIP_ROWS: usize = 1024;
 
+/// Bytes of texts that a piece of an answer has at most, unless one row has more: whoever prints it
+/// holds it once more.
+const PIECE_TEXT_BYTES: usize = 1 << 20;
+
 /// See [`crate::answer`].
 pub(crate) fn answer(
     query: &Query<'_>,
@@ -44,13 +50,25 @@ pub(crate) fn answer(
     let head = Arc::new(TableHead { name, labels, columns });
     let mut rows = open(&plan.relation, context)?;
     let mut turns = Turns::default();
+    let mut printed = meter.open();
     let mut is_wanted = true;
-    while is_wanted && let Some(strip) = rows.next()? {
+    while is_wanted && let Some(mut strip) = rows.next()? {
         turns.turn(&meter)?;
         ran.samples_answered += strip.rows as u64;
-        let table = Table { head: head.clone(), columns: strip.columns, is_last: false };
-        is_wanted = on_table(table).is_continue();
+        let pieces = strip.pieces(PIECE_TEXT_BYTES);
+        let is_one = pieces.len() == 1;
+        for (run, bytes) in pieces {
+            // Printed, it is there once more, and there is room for it to grow.
+            printed.resize(2 * bytes)?;
+            let columns = match is_one {
+                true => std::mem::take(&mut strip.columns),
+                false => strip.columns.iter().map(|column| column.cut(run.clone())).collect(),
+            };
+            let table = Table { head: head.clone(), columns, is_last: false };
+            is_wanted = is_wanted && on_table(table).is_continue();
+        }
     }
+    drop(printed);
     // A break says that nobody reads any more, which is where this ends anyway.
     let _ = is_wanted.then(|| on_table(Table::of_rows(head, std::iter::empty::<Item>(), true)));
     drop(rows);
@@ -64,7 +82,7 @@ pub(crate) fn answer(
 /// Opens an operator, which is a step where somebody wants to know what it takes.
 fn open<'q>(relation: &'q Relation, context: Context<'q>) -> Result<Box<dyn Stream + 'q>, Error> {
     let Context { meter, depth, .. } = context;
-    let Some(step) = meter.begin(depth, || relation.told())? else {
+    let Some(step) = meter.begin_rows(depth, || relation.told())? else {
         return opened(relation, context);
     };
     let within = Context { depth: depth + 1, ..context };
@@ -88,11 +106,11 @@ fn opened<'q>(relation: &'q Relation, context: Context<'q>) -> Result<Box<dyn St
         }
         Relation::Filtered { input, condition } => {
             let input = open(input, context)?;
-            Box::new(filter::Filtered { input, condition, turns: Turns::default(), meter })
+            Box::new(filter::Filtered::new(input, condition, meter))
         }
         Relation::Calculated { input, columns } => {
             let input = open(input, context)?;
-            Box::new(filter::Calculated { input, columns })
+            Box::new(filter::Calculated::new(input, columns, meter))
         }
         Relation::Grouped(of) if of.folds.is_empty() && !of.keys.is_empty() => {
             Box::new(group::Distinct::new(open(&of.input, context)?, &of.keys, meter))
@@ -124,11 +142,12 @@ struct Measured<'q> {
 impl Stream for Measured<'_> {
     fn next(&mut self) -> Result<Option<Strip>, Error> {
         let before = self.meter.samples();
-        let strip = self.step.time(|| self.input.next())?;
+        let strip = self.step.time(|| self.input.next());
         if self.reads {
             self.step.add_samples(self.meter.samples() - before);
         }
-        Ok(strip)
+        strip.iter().flatten().for_each(|strip| self.step.add_rows(strip.rows as u64));
+        strip
     }
 }
 

@@ -90,7 +90,7 @@ pub(crate) fn select(
     let mut ran = Ran::default();
     let columns: Arc<[Arc<str>]> = plan.columns.iter().map(|column| column.name.clone()).collect();
     let told = || Told::new("columns", columns.get(1..).unwrap_or_default().join(", "));
-    let step = meter.begin(0, told)?;
+    let step = meter.begin_rows(0, told)?;
     let depth = usize::from(step.is_some());
     let context = Context { source, meter: &meter, selected: &selected, depth };
     meter.check(0)?;
@@ -98,7 +98,13 @@ pub(crate) fn select(
     let mut pieces = Pieces { columns, open: None, ran: &mut ran };
     let mut charge = meter.open();
     while let Some((piece, _)) = timed(&step, || rows.next())? {
-        if pieces.add(piece, on_table).is_break() {
+        let (more, series) = (piece.rows as u64, pieces.ran.series);
+        let wants_more = pieces.add(piece, on_table);
+        if let Some(step) = &step {
+            step.add_rows(more);
+            step.add_series(pieces.ran.series - series);
+        }
+        if wants_more.is_break() {
             break;
         }
         if pieces.is_new() {
@@ -109,7 +115,6 @@ pub(crate) fn select(
     // A break says that nobody reads any more, which is where this ends anyway.
     let _ = pieces.finish(on_table);
     drop(rows);
-    step.iter().for_each(|step| step.add_series(ran.series));
     ran.series_selected = selected.load(Ordering::Relaxed);
     ran.samples_scanned = meter.samples();
     ran.memory_peak_bytes = meter.memory_peak_bytes();
@@ -209,7 +214,7 @@ fn open<'q>(
     context: Context<'q>,
 ) -> Result<Box<dyn Stream + 'q>, Error> {
     let Context { meter, depth, .. } = context;
-    let Some(step) = meter.begin(depth, || rows.told())? else {
+    let Some(step) = meter.begin_rows(depth, || rows.told())? else {
         return opened(rows, wanted, readings, context);
     };
     let begun = meter.steps().map_or(0, Steps::len);
@@ -239,17 +244,18 @@ struct Measured<'q> {
 impl Stream for Measured<'_> {
     fn next(&mut self) -> Result<Option<Strip>, Error> {
         let before = self.meter.samples();
-        let strip = self.step.time(|| self.input.next())?;
+        let strip = self.step.time(|| self.input.next());
         if self.reads {
             self.step.add_samples(self.meter.samples() - before);
         }
-        if let Some(strip) = &strip
-            && !self.head.as_ref().is_some_and(|head| is_same(head, &strip.head))
-        {
-            self.head = Some(strip.head.clone());
-            self.step.add_series(1);
+        for strip in strip.iter().flatten() {
+            self.step.add_rows(strip.len() as u64);
+            if !self.head.as_ref().is_some_and(|head| is_same(head, &strip.head)) {
+                self.head = Some(strip.head.clone());
+                self.step.add_series(1);
+            }
         }
-        Ok(strip)
+        strip
     }
 }
 

@@ -200,6 +200,7 @@ pub(crate) fn select(
     range: TimeRange,
     meter: &Meter,
 ) -> Result<Vec<u32>, Error> {
+    meter.note_asked(selector);
     let selected = snapshot.select_while(selector, range, &|| meter.check(0).is_ok());
     if matches!(selected, Err(foliot_engine::Error::Stopped)) {
         // Says why.
@@ -380,12 +381,12 @@ impl Stored<'_> {
             Some(step) => step.time(|| scan.next(out))?,
             None => scan.next(out)?,
         };
+        if goes_on {
+            self.find(out.len());
+        }
         match self.is_ahead {
             true => meter.check(out.len())?,
             false => meter.read(out.len())?,
-        }
-        if goes_on {
-            self.find(out.len());
         }
         if !goes_on {
             self.scan.take().into_iter().for_each(|scan| self.spares.give(scan));

@@ -11,6 +11,7 @@ use crate::users::{self, Act};
 use clap::{Arg, ArgAction, ArgMatches, Command as Clap};
 use clap_complete::Shell;
 use foliot_engine::MayLose;
+use foliot_migrate::settings;
 use foliot_server::Config;
 use foliot_server::config::{KEYS, Key, Layers};
 use std::ffi::OsString;
@@ -213,7 +214,12 @@ pub(crate) fn command_line() -> Clap {
         .subcommand(
             Clap::new("init")
                 .about("Writes FILE with every setting at its default, to begin with")
-                .arg(path_argument("FILE").required(false).default_value("foliot.toml")),
+                .arg(
+                    path_argument("FILE")
+                        .required(false)
+                        .default_value("foliot.toml")
+                        .help("The file; - is the standard output"),
+                ),
         )
         .subcommand(Clap::new("docs").about("Prints the reference of all settings as Markdown"))
         .subcommand(Clap::new("limits").about("Prints the table of all limits as Markdown"));
@@ -222,18 +228,12 @@ pub(crate) fn command_line() -> Clap {
         .version(env!("CARGO_PKG_VERSION"))
         .subcommand_required(true)
         .arg_required_else_help(true)
-        .subcommand(with_settings(Clap::new("serve").about("Runs the server")))
+        .subcommand(serve())
         .subcommand(query::command())
         .subcommand(top::command())
         .subcommand(config)
-        .subcommand(
-            on_data_dir("backup", "Copies a store, running or not, into a new directory under DIR")
-                .arg(path_argument("DIR")),
-        )
-        .subcommand(
-            on_data_dir("restore", "Copies a backup to a data directory that is missing or empty")
-                .arg(path_argument("BACKUP")),
-        )
+        .subcommand(backup())
+        .subcommand(restore())
         .subcommand(users::command(on_data_dir))
         .subcommand(certificate())
         .subcommand(check())
@@ -243,12 +243,40 @@ pub(crate) fn command_line() -> Clap {
         .subcommand(moving::export_command())
         .subcommand(bench())
         .subcommand(completions())
-        .subcommand(
-            Clap::new("manuals")
-                .about("Writes a manual page for every command into DIR")
-                .arg(path_argument("DIR")),
-        )
+        .subcommand(manuals())
         .subcommand(Clap::new("version").about("Prints version, commit, target and features"))
+}
+
+fn serve() -> Clap {
+    with_settings(Clap::new("serve").about("Runs the server").after_help(
+        "Examples:\n  foliot serve --data-dir ./foliot-data --agent-host\n  \
+         foliot serve --config /etc/foliot/foliot.toml --set limits.memory_bytes=200MB",
+    ))
+}
+
+fn backup() -> Clap {
+    let into = path_argument("DIR").help(
+        "Where backups stand, each in a directory named by its time; what has not changed since \
+         the one before is shared with that",
+    );
+    on_data_dir("backup", "Copies a store, running or not, into a new directory under DIR")
+        .arg(into)
+        .after_help("Example: foliot backup --data-dir /var/lib/foliot /srv/backups/foliot")
+}
+
+fn restore() -> Clap {
+    on_data_dir("restore", "Copies a backup to a data directory that is missing or empty")
+        .arg(path_argument("BACKUP").help("The directory of one backup"))
+        .after_help(
+            "Example: foliot restore --data-dir /var/lib/foliot \
+             /srv/backups/foliot/2026-11-29T060000.000000Z",
+        )
+}
+
+fn manuals() -> Clap {
+    Clap::new("manuals")
+        .about("Writes a manual page for every command into DIR")
+        .arg(path_argument("DIR").help("The directory, which is made if it is not there"))
 }
 
 fn text(matches: &ArgMatches, name: &str) -> Option<String> {
@@ -293,7 +321,8 @@ fn certificate() -> Clap {
     Clap::new("cert")
         .about("Writes a certificate that signs itself, and its key, into DIR")
         .arg(names)
-        .arg(path_argument("DIR"))
+        .arg(path_argument("DIR").help("The directory, which is made if it is not there"))
+        .after_help("Example: foliot cert --name db.example.org /etc/foliot/tls")
 }
 
 fn check() -> Clap {
@@ -324,6 +353,7 @@ fn check() -> Clap {
         );
     on_data_dir("check", "Reads every byte of a store and says what is wrong with it")
         .args([repair, yes, lose_names, lose_parts, lose_facts])
+        .after_help("Example: foliot check --data-dir /var/lib/foliot --repair")
 }
 
 fn retention() -> Clap {
@@ -337,7 +367,10 @@ fn retention() -> Clap {
         .help("Takes this machine's clock for right, though most of a database may expire by it");
     let about =
         "Says how long each database of a store keeps its samples; no server may have it open";
-    with_store_settings(Clap::new("retention").about(about)).arg(keep).arg(accept)
+    with_store_settings(Clap::new("retention").about(about))
+        .arg(keep)
+        .arg(accept)
+        .after_help("Example: foliot retention --data-dir /var/lib/foliot --keep 90d")
 }
 
 fn inspect() -> Clap {
@@ -352,7 +385,8 @@ fn inspect() -> Clap {
         .about("Shows a file of a store, or a whole store, in words")
         .arg(samples)
         .arg(format)
-        .arg(path_argument("PATH"))
+        .arg(path_argument("PATH").help("A file of a store, or its directory"))
+        .after_help("Example: foliot inspect --format line /var/lib/foliot >samples.txt")
 }
 
 fn spelling(matches: &ArgMatches) -> Spelling {
@@ -418,6 +452,9 @@ const STORE_KEYS: [&str; 9] = [
     "index.",
 ];
 
+/// Letters of a default that help has room for.
+const DEFAULT_LETTERS_MAX: usize = 60;
+
 /// Adds a flag for every setting of the store.
 pub(crate) fn with_store_settings(command: Clap) -> Clap {
     with_flags(command, |key| STORE_KEYS.iter().any(|name| key.name.starts_with(name)))
@@ -434,9 +471,16 @@ fn with_flags(command: Clap, is_wanted: impl Fn(&Key) -> bool) -> Clap {
         .value_name("KEY=VALUE")
         .action(ArgAction::Append)
         .help("Sets any key by its name");
+    let usual = Config::default();
     let flags = KEYS.iter().filter(|key| is_wanted(key)).map(|key| {
-        let help = key.help.split(". ").next().unwrap_or_default().trim();
-        let arg = Arg::new(key.name).long(key.flag).help(help.trim_end_matches('.').to_owned());
+        let help = key.help.split(". ").next().unwrap_or_default().trim().trim_end_matches('.');
+        let default = (key.show)(&usual);
+        let help = match default.len() {
+            0 => help.to_owned(),
+            1..=DEFAULT_LETTERS_MAX => format!("{help} [default: {default}]"),
+            _ => format!("{help} [default: see `foliot config show`]"),
+        };
+        let arg = Arg::new(key.name).long(key.flag).help(help);
         match key.kind.contains("true") {
             // `--agent-host` alone means yes; `--agent-host=false` is possible too.
             true => arg
@@ -456,7 +500,11 @@ pub(crate) fn layers(matches: &ArgMatches) -> Result<Layers, String> {
     let file = matches.get_one::<String>("config").map(PathBuf::from);
     let file = file.or_else(|| std::env::var_os("FOLIOT_CONFIG").map(PathBuf::from));
     if let Some(path) = file {
-        layers.add_file(&path, &read_file(&path)?)?;
+        let text = read_file(&path)?;
+        layers.add_file(&path, &text).map_err(|faults| match settings::foreign(&text) {
+            Some(whose) => format!("{}: {whose}", path.display()),
+            None => faults,
+        })?;
     }
     // A variable that is not Unicode cannot be one of ours.
     let variables = std::env::vars_os()

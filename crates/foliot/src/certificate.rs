@@ -1,5 +1,6 @@
 //! `foliot cert`: a certificate that signs itself, and its key, to begin with.
 
+use crate::output::make_directory;
 use rcgen::{CertificateParams, KeyPair, date_time_ymd};
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
@@ -21,8 +22,7 @@ pub(crate) fn write(names: &[String], into: &Path) -> Result<String, String> {
     let loopback = LOOPBACK.into_iter().filter(|name| !names.iter().any(|given| given == name));
     let names: Vec<String> = names.iter().cloned().chain(loopback.map(str::to_owned)).collect();
     let (certificate, key) = make(&names).map_err(|error| format!("no certificate: {error}"))?;
-    std::fs::create_dir_all(into)
-        .map_err(|error| format!("cannot make {}: {error}", into.display()))?;
+    make_directory(into)?;
     let (certificate_path, key_path) = (into.join("cert.pem"), into.join("key.pem"));
     create(&key_path, &key, 0o600)?;
     create(&certificate_path, &certificate, 0o644)?;

@@ -5,7 +5,7 @@
 //! gone afterwards. What that says is what the repair itself will say.
 
 use crate::offline::need_store;
-use crate::progress::{bytes_in, told};
+use crate::progress::{Rest, bytes_in, told};
 use foliot_disk::{Disk, RealDisk};
 use foliot_engine::{Checked, MayLose, Repaired, check, repair};
 use std::io::ErrorKind;
@@ -137,7 +137,7 @@ fn mend(
     [mended, lost]: [&str; 2],
     said: &mut String,
 ) -> Result<Repaired, String> {
-    let done = told(total(dir), |disk| repair(&disk, dir, may_lose));
+    let done = told(Rest::Bytes(total(dir)), |disk| repair(&disk, dir, may_lose));
     let done = done.map_err(|error| renamed(&error.to_string(), dir, named))?;
     for (what, sentences) in [(mended, &done.mended), (lost, &done.lost)] {
         for sentence in sentences {
@@ -150,7 +150,7 @@ fn mend(
 /// Checks the store in `dir`, and says so of `named`.
 fn look(dir: &Path, named: &Path, what: &str, said: &mut String) -> Result<Checked, String> {
     need_store(&RealDisk::new(), dir).map_err(|error| renamed(&error, dir, named))?;
-    let checked = told(total(dir), |disk| check(&disk, dir));
+    let checked = told(Rest::Bytes(total(dir)), |disk| check(&disk, dir));
     let checked = checked.map_err(|error| renamed(&error.to_string(), dir, named))?;
     for note in &checked.notes {
         said.push_str(&format!("note: {}\n", renamed(note, dir, named)));

@@ -111,7 +111,12 @@ fn meant(command: &str) -> Option<&'static str> {
             "a server reads its settings again by `kill -HUP PID` or `systemctl reload foliot`, \
              which says what needs a restart; `systemctl restart foliot` does that"
         }
-        "status" => "`foliot top` shows what a server does, and /-/ready whether it is ready",
+        "compact" | "merge" | "vacuum" | "optimize" => {
+            "a server merges by itself; `kill -USR2 PID` asks for it now, and SIGUSR1 for a flush"
+        }
+        "status" | "health" | "ping" | "info" => {
+            "`foliot top` shows what a server does, and /-/ready whether it is ready"
+        }
         "repair" | "fsck" | "verify" => {
             "`foliot check` reads a store, `foliot check --repair` says what can be saved of it"
         }
@@ -158,6 +163,10 @@ fn unknown(argument: &str, usage: &str, guess: &str) -> String {
             format!("unknown argument {word}: flags begin with two dashes, as in -{word}")
         }
         (_, Some(ours), _) => format!("unknown argument {argument}: here it is {ours}"),
+        _ if is_of(usage, "query") && !argument.starts_with('-') => format!(
+            "unknown argument {argument}: a question is one word to the shell, so put it between \
+             quotes, as in `foliot query 'SHOW DATABASES'`"
+        ),
         _ if takes_store && !argument.starts_with('-') => {
             format!("unknown argument {argument}: a store is named by --data-dir {argument}")
         }

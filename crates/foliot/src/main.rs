@@ -12,6 +12,7 @@ mod password;
 mod progress;
 mod query;
 mod remote;
+mod terminal;
 mod top;
 mod users;
 mod welcome;
@@ -40,27 +41,43 @@ static DOCUMENTS: foliot_server::Documents = include!(concat!(env!("OUT_DIR"), "
 /// How a command line that cannot be understood ends, as with other tools.
 const USAGE: u8 = 2;
 
-fn main() -> ExitCode {
-    use_small_pages();
-    let (sentence, code) = match arguments::read() {
-        Err(sentence) => (sentence, ExitCode::from(USAGE)),
-        Ok(command) => match run(command) {
-            Ok(code) => return code,
-            Err(sentence) => (sentence, ExitCode::FAILURE),
-        },
-    };
-    // Nobody is left to tell when standard error is gone.
-    let _ = std::io::stderr().write_all(logging::last_words(&sentence).as_bytes());
-    code
+/// Why a command did not do what it should, and the code it ends with.
+struct Failed {
+    sentence: String,
+    code: ExitCode,
 }
 
-fn run(command: Command) -> Result<ExitCode, String> {
+impl Failed {
+    /// The command line, or what it says together with files and variables, makes no sense.
+    fn usage(sentence: String) -> Self {
+        Self { sentence, code: ExitCode::from(USAGE) }
+    }
+}
+
+impl From<String> for Failed {
+    fn from(sentence: String) -> Self {
+        Self { sentence, code: ExitCode::FAILURE }
+    }
+}
+
+fn main() -> ExitCode {
+    use_small_pages();
+    let ended = arguments::read().map_err(Failed::usage).and_then(run);
+    ended.unwrap_or_else(|Failed { sentence, code }| {
+        // Nobody is left to tell when standard error is gone.
+        let _ = std::io::stderr().write_all(logging::last_words(&sentence).as_bytes());
+        code
+    })
+}
+
+fn run(command: Command) -> Result<ExitCode, Failed> {
     match command {
         Command::Bench(own) => return Ok(bench(own)),
-        Command::Query(ask) => return query::perform(*ask),
+        Command::Query(ask) => return Ok(query::perform(*ask)?),
         Command::Top(watch) => top::perform(&watch),
-        Command::Import(what) => return moving::import(&what),
-        Command::Export(what) => return moving::export(&what),
+        Command::Import(what) => return Ok(moving::import(&what)?),
+        Command::Export(what) => return Ok(moving::export(&what)?),
+        Command::Serve(layers) => return serve(&layers),
         Command::Print(text) => print(&text),
         Command::Version => print(&version()),
         Command::Completions(shell) => {
@@ -72,7 +89,7 @@ fn run(command: Command) -> Result<ExitCode, String> {
         Command::ConfigLimits => print(&limits::reference()),
         Command::ConfigCheck(layers) => {
             let config = layers.config();
-            config.check()?;
+            config.check().map_err(Failed::usage)?;
             if !config.prometheus_config.0.is_empty() {
                 print(&monitor::check(Path::new(&config.prometheus_config.0))?)?;
             }
@@ -88,10 +105,14 @@ fn run(command: Command) -> Result<ExitCode, String> {
             let memory = is_effective.then(machine::memory_bytes).flatten();
             print(&layers.show(memory).map(line).collect::<String>())
         }
-        Command::Backup { data_dir, into } => return judge(offline::back_up(&data_dir, &into)?),
-        Command::Restore { from, data_dir } => return judge(offline::restore(&from, &data_dir)?),
+        Command::Backup { data_dir, into } => {
+            return Ok(judge(offline::back_up(&data_dir, &into)?)?);
+        }
+        Command::Restore { from, data_dir } => {
+            return Ok(judge(offline::restore(&from, &data_dir)?)?);
+        }
         Command::Check { data_dir, repair } => {
-            return judge(checking::check_store(&data_dir, repair)?);
+            return Ok(judge(checking::check_store(&data_dir, repair)?)?);
         }
         Command::Retention { layers, keep, accepts_clock } => {
             print(&offline::retention(layers.config(), keep.as_deref(), accepts_clock)?)
@@ -107,9 +128,9 @@ fn run(command: Command) -> Result<ExitCode, String> {
         }
         Command::Certificate { names, into } => print(&certificate::write(&names, &into)?),
         Command::User(act, layers) => users::perform(layers.config(), act),
-        Command::Serve(layers) => serve(&layers),
     }
     .map(|()| ExitCode::SUCCESS)
+    .map_err(Failed::from)
 }
 
 /// Prints what was said of a store, and fails where it is not as it should be: a script that goes
@@ -154,12 +175,12 @@ pub(crate) fn unopened(error: &foliot_engine::Error, dir: &Path) -> String {
 }
 
 /// Starts everything in order, waits, and stops in reverse.
-fn serve(layers: &Layers) -> Result<(), String> {
+fn serve(layers: &Layers) -> Result<ExitCode, Failed> {
     let told = layers.config().clone();
     let config = &told;
     // Before anything can fail: what is said of that is a line of the log, too.
     logging::start(config.log_level, config.log_format);
-    config.check()?;
+    config.check().map_err(Failed::usage)?;
     let machine_bytes = machine::memory_bytes();
     for cut in config.cuts(machine_bytes) {
         log::info!("{cut}");
@@ -217,7 +238,7 @@ fn serve(layers: &Layers) -> Result<(), String> {
     server.stop();
     engine.close().map_err(|error| format!("the store was not closed in order: {error}"))?;
     log::info!("stopped");
-    Ok(())
+    Ok(ExitCode::SUCCESS)
 }
 
 /// What the log says of a start: which program, which process, which data, and where it is reached.

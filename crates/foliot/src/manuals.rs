@@ -1,6 +1,7 @@
 //! What packages ship beside the program, made from its own arguments: shell completions, manual
 //! pages and a file of settings.
 
+use crate::output::make_directory;
 use clap::Command;
 use foliot_server::config;
 use std::fs::File;
@@ -41,7 +42,7 @@ pub(crate) fn completions(mut command: Command, shell: clap_complete::Shell) -> 
 /// One sentence.
 pub(crate) fn write(command: Command, into: &Path) -> Result<String, String> {
     let wrong = |error: std::io::Error| format!("cannot write to {}: {error}", into.display());
-    std::fs::create_dir_all(into).map_err(wrong)?;
+    make_directory(into)?;
     clap_mangen::generate_to(command, into).map_err(wrong)?;
     let pages = std::fs::read_dir(into).map_err(wrong)?.count();
     Ok(format!("{pages} manual pages in {}\n", into.display()))

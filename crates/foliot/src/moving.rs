@@ -7,7 +7,7 @@ pub(crate) use arguments::{Move, export_command, import_command, read};
 use crate::USAGE;
 use crate::offline::need_store;
 use crate::output::{Output, note, print};
-use crate::progress::{self, REPORT_INTERVAL, bytes_in, pace, told};
+use crate::progress::{self, REPORT_INTERVAL, Rest, pace, told};
 use crate::remote::{client_at, visible};
 use foliot_disk::{Disk, RealDisk};
 use foliot_engine::{Engine, is_store};
@@ -15,8 +15,8 @@ use foliot_migrate::influx::files::{self, Files};
 use foliot_migrate::influx::version2;
 use foliot_migrate::prometheus::Directory;
 use foliot_migrate::{
-    Client, Error, Exported, Fault, Import, Place, Progress, Source, Target, influx, opentsdb,
-    parquet, prometheus, settings, ticktock,
+    Client, Error, Exported, Fault, Import, Pace, Place, Progress, Source, Target, Wanted, csv,
+    influx, opentsdb, parquet, prometheus, settings, ticktock,
 };
 use foliot_model::{Name, Selector, Test, TimeRange};
 use foliot_schema::Databases;
@@ -44,8 +44,10 @@ enum Origin {
     Files(Files, String),
     /// Prometheus' data, and what its directory is called.
     Directory(Directory, String),
-    /// A file of columns, and what it is called.
-    Columns(parquet::File, String),
+    /// A Parquet file, and what it is called.
+    Parquet(parquet::File, String),
+    /// A file of commas, and what it is called.
+    Csv(Box<csv::File>, String),
 }
 
 impl Origin {
@@ -91,7 +93,16 @@ impl Origin {
                     pages_bytes: config.limits_parquet_pages_bytes.0,
                 };
                 let file = parquet::File::open(&what.file, &what.columns, bounds)?;
-                Ok(Self::Columns(file, what.file.display().to_string()))
+                Ok(Self::Parquet(file, what.file.display().to_string()))
+            }
+            None if what.format == "csv" => {
+                let row_bytes_max = what.layers.config().limits_csv_row_bytes.0;
+                let file = csv::File::open(&what.file, &what.columns, what.spelled, row_bytes_max)?;
+                if let Some(taken) = file.note() {
+                    note(&taken);
+                }
+                let name = file.name().to_owned();
+                Ok(Self::Csv(Box::new(file), name))
             }
             None => Source::open(&what.file).map(Self::File),
         }
@@ -100,7 +111,10 @@ impl Origin {
     fn name(&self) -> &str {
         match self {
             Self::File(source) => source.name(),
-            Self::Files(_, name) | Self::Directory(_, name) | Self::Columns(_, name) => name,
+            Self::Files(_, name)
+            | Self::Directory(_, name)
+            | Self::Parquet(_, name)
+            | Self::Csv(_, name) => name,
             // What stands before an @ is a password.
             Self::Databases(_, url) | Self::Buckets(_, url) => {
                 url.rsplit_once('@').map_or(url, |(_, host)| host)
@@ -187,7 +201,8 @@ fn bring(
         }
         (Origin::File(source), "influx2") => version2::import(source, &mut import)?,
         (Origin::Directory(directory, _), _) => prometheus::import(directory, &mut import)?,
-        (Origin::Columns(file, _), _) => parquet::import(file, &mut import)?,
+        (Origin::Parquet(file, _), _) => parquet::import(file, &mut import)?,
+        (Origin::Csv(file, _), _) => csv::import(file, &mut import)?,
         (Origin::File(source), "ticktock") => ticktock::import(source, &mut import)?,
         (Origin::File(source), "influx") => influx::import(source, &mut import)?,
         (Origin::File(source), _) => opentsdb::import(source, &mut import)?,
@@ -202,7 +217,7 @@ fn how_far(what: &Move, progress: &Progress) -> String {
     let Progress { stored, refused, exemplars, passed_over, .. } = progress;
     let lines = match &*what.format {
         "prometheus" => "samples",
-        "parquet" => "rows",
+        "parquet" | "csv" => "rows",
         _ => "lines",
     };
     let done = if what.is_dry { "found" } else { "stored" };
@@ -246,10 +261,11 @@ fn summary(
 pub(crate) fn export(what: &Move) -> Result<ExitCode, String> {
     let data_dir = &what.layers.config().data_dir;
     need_store(&RealDisk::new(), data_dir)?;
-    // How much of the files a stretch of time takes is not known.
-    let is_all = (what.start_ns, what.end_ns) == (i64::MIN, i64::MAX);
-    let total = bytes_in(data_dir).filter(|_| is_all && what.database.is_none());
-    let (said, code) = told(total, |disk| export_from(what, disk))?;
+    // By its series: a file has pieces of many, and is read long before it is written.
+    let pace = Pace::default();
+    let series = || pace.series();
+    let work = |disk| export_from(what, disk, &pace);
+    let (said, code) = told(Rest::Series(&series), work)?;
     tell(&said);
     Ok(code)
 }
@@ -268,7 +284,11 @@ fn others(engine: &Engine, written: &str) -> String {
 }
 
 /// Writes samples of a disk out, and returns what is to be said of that.
-fn export_from(what: &Move, disk: Arc<dyn Disk>) -> Result<(String, ExitCode), String> {
+fn export_from(
+    what: &Move,
+    disk: Arc<dyn Disk>,
+    pace: &Pace,
+) -> Result<(String, ExitCode), String> {
     let instead = "export a backup: `foliot backup DIR` makes one while a server runs";
     let engine = open(what, disk, instead)?;
     let database = what.database.as_deref().unwrap_or("default");
@@ -293,14 +313,14 @@ fn export_from(what: &Move, disk: Arc<dyn Disk>) -> Result<(String, ExitCode), S
     }
     let mut out = output(&what.file)?;
     let (out, snapshot) = (&mut *out, engine.snapshot());
+    let labels_max = what.layers.config().limits_parquet_labels as usize;
+    let wanted = Wanted { snapshot: &snapshot, selector: &selector, range, pace };
     let exported = match &*what.format {
-        "parquet" => {
-            let labels_max = what.layers.config().limits_parquet_labels as usize;
-            parquet::export_to(out, &snapshot, &selector, range, labels_max)
-        }
-        "ticktock" => ticktock::export_to(out, &snapshot, &selector, range),
-        "line" => influx::export_to(out, &snapshot, &selector, range, (database, policy)),
-        _ => opentsdb::export_to(out, &snapshot, &selector, range),
+        "parquet" => parquet::export_to(out, &wanted, labels_max),
+        "csv" => csv::export_to(out, &wanted, labels_max),
+        "ticktock" => ticktock::export_to(out, &wanted),
+        "line" => influx::export_to(out, &wanted, (database, policy)),
+        _ => opentsdb::export_to(out, &wanted),
     };
     let exported = exported.map_err(sentence)?;
     let absent = engine.absent_parts(namespace, range);

@@ -1,6 +1,6 @@
 //! Commands on a data directory: backup, restore, check, retention, inspect. They need no server.
 
-use crate::progress::{bytes_in, told};
+use crate::progress::{Rest, bytes_in, told};
 use foliot_disk::{Disk, RealDisk};
 use foliot_engine::{
     BackedUp, BackupFate, BackupNote, Caller, Deleted, Identity, Opening, Shown, backup, has_files,
@@ -34,7 +34,7 @@ pub(crate) fn back_up(data_dir: &Path, into: &Path) -> Result<(String, bool), St
     // A store that cannot be written to is copied all the same.
     let _ = note_backup(&disk, data_dir, &note);
     let copy = |disk: Arc<dyn Disk>| backup(&*disk, data_dir, &to, earlier.as_deref());
-    let outcome = told(bytes_in(data_dir), copy).map_err(|error| {
+    let outcome = told(Rest::Bytes(read_twice(data_dir)), copy).map_err(|error| {
         // The copy took its files away. Where it could not, the directory is not empty and stays.
         match std::fs::remove_dir(&to) {
             Ok(()) => error.to_string(),
@@ -43,6 +43,7 @@ pub(crate) fn back_up(data_dir: &Path, into: &Path) -> Result<(String, bool), St
     });
     note.ended_ns = Some(disk.now_ns());
     note.fate = match &outcome {
+        Ok(done) if done.is_wal_end_missing => BackupFate::Failed(LOG_END_MISSING.to_owned()),
         Ok(done) => BackupFate::Done(*done),
         Err(reason) => BackupFate::Failed(reason.clone()),
     };
@@ -53,7 +54,12 @@ pub(crate) fn back_up(data_dir: &Path, into: &Path) -> Result<(String, bool), St
     });
     let (from, to, figures) = (data_dir.display(), to.display(), figures(&done));
     let said = format!("backed up {from} to {to}: {figures}{unnoted}\n");
-    Ok((said, done.wal_damaged_bytes == 0))
+    Ok((said, is_sound(&done)))
+}
+
+/// Whether a copy has all that was acknowledged, as far as its store tells.
+fn is_sound(done: &BackedUp) -> bool {
+    done.wal_damaged_bytes == 0 && !done.is_wal_end_missing
 }
 
 /// What the store remembers of a backup that begins.
@@ -120,9 +126,9 @@ pub(crate) fn restore(from: &Path, data_dir: &Path) -> Result<(String, bool), St
         ));
     }
     let copy = |disk: Arc<dyn Disk>| backup(&*disk, from, data_dir, None);
-    let done = told(bytes_in(from), copy).map_err(|error| error.to_string())?;
+    let done = told(Rest::Bytes(read_twice(from)), copy).map_err(|error| error.to_string())?;
     let (from, to) = (from.display(), data_dir.display());
-    Ok((format!("restored {from} to {to}: {}\n", figures(&done)), done.wal_damaged_bytes == 0))
+    Ok((format!("restored {from} to {to}: {}\n", figures(&done)), is_sound(&done)))
 }
 
 /// A directory under `into` that nobody else makes a backup in, named by the time.
@@ -215,11 +221,21 @@ pub(crate) fn need_store(disk: &dyn Disk, dir: &Path) -> Result<(), String> {
     }
 }
 
+/// Bytes that are read of a directory's files whose copies are read again.
+fn read_twice(dir: &Path) -> Option<u64> {
+    bytes_in(dir).map(|bytes| bytes.saturating_mul(2))
+}
+
 /// The newest backup under `dir` that ended.
 fn newest(disk: &RealDisk, dir: &Path) -> Option<PathBuf> {
     let names = std::fs::read_dir(dir).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
     names.filter(|path| is_store(disk, path)).max()
 }
+
+/// What is said where the log ends too soon.
+const LOG_END_MISSING: &str = "the newest segment of the log is missing, in what was copied and in \
+                               the copy: what was written last is lost. An older backup may have \
+                               it: keep it";
 
 fn figures(done: &BackedUp) -> String {
     let mended = match done.damages_mended {
@@ -233,10 +249,18 @@ fn figures(done: &BackedUp) -> String {
              lost. An older backup may have it: keep it"
         ),
     };
-    format!(
-        "{} files with {} bytes copied, {} files with {} bytes shared with the backup before{mended}{damaged}",
-        done.files_copied, done.bytes_copied, done.files_shared, done.bytes_shared
-    )
+    let missing = match done.is_wal_end_missing {
+        false => String::new(),
+        true => format!("; {LOG_END_MISSING}"),
+    };
+    let shared = match done.files_shared {
+        0 => String::new(),
+        count => {
+            format!(", {count} with {} bytes shared with the backup before", done.bytes_shared)
+        }
+    };
+    let (copied, bytes) = (done.files_copied, done.bytes_copied);
+    format!("{copied} files with {bytes} bytes copied{shared}{mended}{damaged}{missing}")
 }
 
 /// How an inspection spells samples.

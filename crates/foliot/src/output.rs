@@ -1,6 +1,7 @@
-//! Standard output, whose reader may have read enough.
+//! Where commands write: standard output, whose reader may have read enough, and directories.
 
 use std::io::{self, ErrorKind, Write};
+use std::path::Path;
 
 /// Standard output of a command. When nobody reads it any more, as after `| head`, the program ends
 /// without a word: nothing went wrong.
@@ -39,4 +40,16 @@ pub(crate) fn print(text: &str) -> Result<(), String> {
     out.write_all(text.as_bytes())
         .and_then(|()| out.flush())
         .map_err(|error| format!("cannot write to standard output: {error}"))
+}
+
+/// Makes the directory that a command writes into, if it is not there.
+///
+/// # Errors
+/// One sentence.
+pub(crate) fn make_directory(into: &Path) -> Result<(), String> {
+    let name = into.display();
+    std::fs::create_dir_all(into).map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => format!("{name} is a file: name a directory"),
+        _ => format!("cannot make the directory {name}: {error}"),
+    })
 }

@@ -14,9 +14,33 @@ use std::time::{Duration, Instant};
 /// How often a person is told how far it is.
 pub(crate) const REPORT_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Does `work` on the real disk, and tells how far it is: `total_bytes` are to be read, if that is
-/// known.
-pub(crate) fn told<T>(total_bytes: Option<u64>, work: impl FnOnce(Arc<dyn Disk>) -> T) -> T {
+/// What tells how much of some work is left.
+#[derive(Clone, Copy)]
+pub(crate) enum Rest<'a> {
+    /// So many bytes are to be read, if that is known.
+    Bytes(Option<u64>),
+    /// How many series are done, and how many there are.
+    Series(&'a (dyn Fn() -> (u64, u64) + Sync)),
+}
+
+impl Rest<'_> {
+    /// How far it is, once so much was read.
+    fn shown(self, read_bytes: u64, took: Duration) -> String {
+        let read = size(read_bytes);
+        match self {
+            Self::Bytes(total) => format!("{read} read, {}", pace(read_bytes, total, took)),
+            Self::Series(series) => {
+                let (done, total) = series();
+                let rest = rest(done, Some(total), took);
+                let rest = rest.map_or_else(String::new, |rest| format!(", {rest}"));
+                format!("{read} read, {}, {done} series{rest}", pace(read_bytes, None, took))
+            }
+        }
+    }
+}
+
+/// Does `work` on the real disk, and tells how far it is.
+pub(crate) fn told<T>(rest: Rest<'_>, work: impl FnOnce(Arc<dyn Disk>) -> T) -> T {
     if !io::stderr().is_terminal() {
         return work(Arc::new(RealDisk::new()));
     }
@@ -27,12 +51,7 @@ pub(crate) fn told<T>(total_bytes: Option<u64>, work: impl FnOnce(Arc<dyn Disk>)
         let (done, is_done) = channel::<()>();
         scope.spawn(move || {
             while is_done.recv_timeout(REPORT_INTERVAL) == Err(RecvTimeoutError::Timeout) {
-                let read = read_bytes.load(Ordering::Relaxed);
-                replace(&format!(
-                    "{} read, {}",
-                    size(read),
-                    pace(read, total_bytes, began.elapsed())
-                ));
+                replace(&rest.shown(read_bytes.load(Ordering::Relaxed), began.elapsed()));
             }
             let read = read_bytes.load(Ordering::Relaxed);
             replace(&format!("{} read, {}\n", size(read), pace(read, None, began.elapsed())));
@@ -54,15 +73,19 @@ pub(crate) fn bytes_in(dir: &Path) -> Option<u64> {
 pub(crate) fn pace(done: u64, total: Option<u64>, took: Duration) -> String {
     let per_second = done as f64 / took.as_secs_f64().max(0.001);
     let rate = format!("{}/s", size(per_second as u64));
-    // What is read twice, or grows, can be more than all.
-    match total.filter(|total| *total > done && done > 0) {
+    match rest(done, total, took) {
         None => rate,
-        Some(total) => {
-            let percent = 100.0 * done as f64 / total as f64;
-            let left = (total - done) as f64 / per_second.max(1.0);
-            format!("{percent:.0} %, {rate}, {} left", span(left as u64))
-        }
+        Some(rest) => format!("{rate}, {rest}"),
     }
+}
+
+/// How much of it is done, and how long the rest takes; nothing where neither is known.
+fn rest(done: u64, total: Option<u64>, took: Duration) -> Option<String> {
+    // What is read twice, or grows, can be more than all.
+    let total = total.filter(|total| *total > done && done > 0)?;
+    let percent = 100.0 * done as f64 / total as f64;
+    let left = (total - done) as f64 * took.as_secs_f64() / done as f64;
+    Some(format!("{percent:.0} %, {} left", span(left as u64)))
 }
 
 /// A time in the two largest units that it has.
@@ -204,10 +227,20 @@ mod tests {
     fn a_pace_tells_rate_and_rest() {
         let after = Duration::from_secs(10);
         let mib = 1 << 20;
-        assert_eq!(pace(100 * mib, Some(400 * mib), after), "25 %, 10.0 MiB/s, 30 s left");
+        assert_eq!(pace(100 * mib, Some(400 * mib), after), "10.0 MiB/s, 25 %, 30 s left");
         assert_eq!(pace(100 * mib, None, after), "10.0 MiB/s");
         assert_eq!(pace(401 * mib, Some(400 * mib), after), "40.1 MiB/s", "more than all");
         assert_eq!(pace(0, Some(mib), after), "0.0 B/s", "nothing yet");
+    }
+
+    #[test]
+    fn an_export_is_told_by_its_series() {
+        let shown = |done, total| {
+            let series = move || (done, total);
+            Rest::Series(&series).shown(10 << 20, Duration::from_secs(10))
+        };
+        assert_eq!(shown(50, 200), "10.0 MiB read, 1.0 MiB/s, 50 series, 25 %, 30 s left");
+        assert_eq!(shown(0, 0), "10.0 MiB read, 1.0 MiB/s, 0 series");
     }
 
     #[test]

@@ -49,6 +49,9 @@ pub(crate) struct Ask {
     end: Option<String>,
 }
 
+const FLUX: &str = "this looks like Flux, which Foliot does not speak: ask in InfluxQL, for example \
+                    SELECT mean(usage) FROM cpu WHERE time > now() - 1h GROUP BY time(5m), *";
+
 pub(crate) fn command() -> Clap {
     let option =
         |name: &'static str, value, help| Arg::new(name).long(name).value_name(value).help(help);
@@ -116,7 +119,7 @@ pub(crate) fn read(matches: &ArgMatches) -> Result<Ask, String> {
 ///
 /// # Errors
 /// One sentence.
-pub(crate) fn perform(ask: Ask) -> Result<ExitCode, String> {
+pub(crate) fn perform(mut ask: Ask) -> Result<ExitCode, String> {
     let mut out = Output::default();
     if let Some(statement) = &ask.statement {
         if ask.format == Format::Parquet {
@@ -133,9 +136,13 @@ pub(crate) fn perform(ask: Ask) -> Result<ExitCode, String> {
         if line.trim().is_empty() {
             continue;
         }
-        if let Err(sentence) = ask.put(line.trim(), &mut out) {
-            code = ExitCode::FAILURE;
-            complain(&format!("line {}: {sentence}", index + 1));
+        match shell::obey(&mut ask, line.trim(), &mut out) {
+            Ok(true) => {}
+            Ok(false) => break,
+            Err(sentence) => {
+                code = ExitCode::FAILURE;
+                complain(&format!("line {}: {sentence}", index + 1));
+            }
         }
     }
     Ok(code)
@@ -148,6 +155,9 @@ impl Ask {
     /// What the server says, or why it cannot be asked.
     fn put(&self, statement: &str, out: &mut dyn Write) -> Result<(), String> {
         let is_opentsdb = statement.starts_with(OPENTSDB);
+        if !is_opentsdb && (statement.starts_with("from(") || statement.starts_with("import \"")) {
+            return Err(FLUX.to_owned());
+        }
         if self.is_sql && !is_opentsdb {
             return self.put_sql(statement, out);
         }

@@ -49,6 +49,15 @@ impl Error {
         let doing = doing.into();
         move |source| Self::Io { doing, source }
     }
+
+    /// The same, of what was found in a file.
+    pub(crate) fn in_file(self, name: &str) -> Self {
+        match self {
+            Self::Told(reason) => Self::Told(format!("{name}: {reason}")),
+            Self::Format(reason) => Self::Format(format!("{name}: {reason}")),
+            error => error,
+        }
+    }
 }
 
 impl From<foliot_engine::Error> for Error {

@@ -1,12 +1,13 @@
 //! Imports: lines go in, pieces of a megabyte go to the store or to the server.
 
 use crate::client::Client;
+use crate::columns::Shape;
 use crate::error::Error;
 use crate::places::{self, Policy};
 use crate::post::{self, Refused};
 use foliot_engine::{Ack, Commit, Engine};
 use foliot_model::{Batch, BatchBuffers, KeyError, KeyParts, KeySecret, NamespaceId, Reject};
-use foliot_proto_influx::{Decoder, LINE_SYNTAX, Precision, Settings};
+use foliot_proto_influx::{Decoder, EXACT_LINE_SYNTAX, LINE_SYNTAX, Precision, Settings};
 use foliot_proto_opentsdb::{KEY_SYNTAX, Options, decode_lines};
 use foliot_proto_prometheus::{
     Exemplars, KEY_SYNTAX as SERIES_KEY_SYNTAX, Version, WriteRequest, push_series, shown_series,
@@ -90,16 +91,29 @@ pub struct Progress {
     pub passed_over: u64,
 }
 
-/// The two languages that foreign lines are turned into.
+/// The languages that foreign lines are turned into.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Spelling {
     /// Influx line protocol with nanoseconds.
     #[default]
     Lines,
+    /// Exact lines with nanoseconds, which hold all that a store does.
+    Exact,
     /// Put lines.
     Puts,
     /// Series of a request of remote write 1.0.
     Series,
+}
+
+impl Spelling {
+    /// How fields take their kinds, where they have any.
+    fn manner(self) -> Option<Manner> {
+        match self {
+            Self::Lines => Some(Manner::Strict),
+            Self::Exact => Some(Manner::Kept),
+            Self::Puts | Self::Series => None,
+        }
+    }
 }
 
 /// An import under way. Lines are told one after the other; [`Import::finish`] makes them safe.
@@ -215,6 +229,31 @@ impl<'a> Import<'a> {
         write: impl FnOnce(&mut Vec<u8>),
     ) -> Result<(), Error> {
         self.record(Spelling::Lines, source_line, write)
+    }
+
+    /// Takes a row of a file of columns, as its line without its end: an exact one where the rows
+    /// say the kinds of their values.
+    ///
+    /// # Errors
+    /// As [`Import::line`].
+    pub(crate) fn line_of(
+        &mut self,
+        shape: &Shape,
+        source_line: u64,
+        line: &[u8],
+    ) -> Result<(), Error> {
+        match shape.is_exact {
+            true => self.exact(source_line, line),
+            false => self.line(source_line, |out| out.extend_from_slice(line)),
+        }
+    }
+
+    /// Takes an exact line with its time in nanoseconds and without its end.
+    ///
+    /// # Errors
+    /// As [`Import::line`].
+    pub(crate) fn exact(&mut self, source_line: u64, line: &[u8]) -> Result<(), Error> {
+        self.record(Spelling::Exact, source_line, |out| out.extend_from_slice(line))
     }
 
     /// Takes so many samples of a series of Prometheus, spelled as remote write 1.0 does it: its
@@ -334,9 +373,9 @@ impl<'a> Import<'a> {
         }
         let namespace = self.namespace(engine)?;
         let (mut batch, mut rejects) = self.decode(namespace, engine.key_secret(), piece);
-        if piece.spelling == Spelling::Lines {
+        if let Some(manner) = piece.spelling.manner() {
             let (kinds, batch, rejects) = (&self.kinds, &mut batch, &mut rejects);
-            patiently(|| kinds.check(engine, batch, Manner::Strict, rejects))?;
+            patiently(|| kinds.check(engine, batch, manner, rejects))?;
         }
         if !batch.rows().is_empty() {
             self.last = Some(patiently(|| engine.write(&batch, &mut rejects))?);
@@ -349,6 +388,7 @@ impl<'a> Import<'a> {
     /// Reads a piece as an empty store would, and stores nothing.
     fn judge(&mut self, piece: &Piece) {
         let (mut batch, mut rejects) = self.decode(NamespaceId::default(), KeySecret(0), piece);
+        // Of samples that were read from a store each keeps its own kind.
         if piece.spelling == Spelling::Lines {
             let judged = self.judged.entry(self.place.clone()).or_default();
             judged.check(&mut batch, &mut rejects);
@@ -376,11 +416,12 @@ impl<'a> Import<'a> {
         let (buffers, mut rejects) = (std::mem::take(&mut self.buffers), Vec::new());
         let syntax = match piece.spelling {
             Spelling::Puts => &KEY_SYNTAX,
+            Spelling::Exact => &EXACT_LINE_SYNTAX,
             _ => &LINE_SYNTAX,
         };
         let mut batch = Batch::new(&piece.text, namespace, syntax, secret, buffers);
         match piece.spelling {
-            Spelling::Lines => {
+            Spelling::Lines | Spelling::Exact => {
                 let settings = Settings { precision: Precision::Nanosecond, ..Settings::default() };
                 let decoded = self.decoder.decode(&mut batch, settings, &mut rejects);
                 self.progress.refused += decoded.refused.saturating_sub(rejects.len()) as u64;
@@ -445,6 +486,7 @@ impl<'a> Import<'a> {
         let first = piece.records.first().map_or(0, |(_, source)| *source);
         let refused = match piece.spelling {
             Spelling::Lines => post::lines(client, &self.place, &piece.text)?,
+            Spelling::Exact => post::exact(client, &self.place, &piece.text)?,
             Spelling::Puts => post::puts(client, &self.place, &piece.text)?,
             Spelling::Series => post::series(client, &self.place, &piece.text)?,
         };

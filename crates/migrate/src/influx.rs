@@ -13,12 +13,12 @@ pub(crate) use pull::policies;
 pub use pull::{Databases, Series, each_row};
 
 use crate::error::Error;
-use crate::export::{Exported, Unspelled, export};
+use crate::export::{Exported, Unspelled, Wanted, export};
 use crate::import::Import;
 use crate::line::fault_of;
 use crate::source::Source;
-use foliot_engine::{Identity, Snapshot};
-use foliot_model::{Samples, Selector, TimeRange};
+use foliot_engine::Identity;
+use foliot_model::Samples;
 use foliot_proto_influx::{is_whole_line, push_field_name, push_measurement, push_tag, push_value};
 use std::io::Write;
 
@@ -67,9 +67,7 @@ pub fn import(source: &mut Source<'_>, import: &mut Import<'_>) -> Result<(), Er
 /// When a part cannot be read or `out` fails.
 pub fn export_to(
     out: &mut dyn Write,
-    snapshot: &Snapshot,
-    selector: &Selector,
-    range: TimeRange,
+    wanted: &Wanted<'_>,
     (database, policy): (&str, &str),
 ) -> Result<Exported, Error> {
     let failed = || Error::io("write the dump");
@@ -82,7 +80,7 @@ pub fn export_to(
     let mut exported = Exported::default();
     let mut text = Vec::new();
     let mut last = None;
-    export(snapshot, selector, range, &mut |identity, samples| {
+    export(wanted, &mut |identity, samples| {
         let name = Some((identity.source, identity.measurement.clone(), identity.field.clone()));
         let is_new = last != name;
         last = name;

@@ -5,13 +5,11 @@
 //! `tools/TextImporter`.)
 
 use crate::error::Error;
-use crate::export::{Exported, Unspelled, export};
+use crate::export::{Exported, Unspelled, Wanted, export};
 use crate::import::Import;
 use crate::source::Source;
-use foliot_engine::{Identity, Snapshot};
-use foliot_model::{
-    DEFAULT_FIELD, NANOS_PER_MILLI, NANOS_PER_SECOND, Samples, Selector, TimeRange, Value,
-};
+use foliot_engine::Identity;
+use foliot_model::{DEFAULT_FIELD, NANOS_PER_MILLI, NANOS_PER_SECOND, Samples, Value};
 use foliot_proto_opentsdb::write_double;
 use std::io::Write;
 
@@ -42,14 +40,9 @@ pub fn import(source: &mut Source<'_>, import: &mut Import<'_>) -> Result<(), Er
 ///
 /// # Errors
 /// When a part cannot be read or the dump cannot be written.
-pub fn export_to(
-    out: &mut dyn Write,
-    snapshot: &Snapshot,
-    selector: &Selector,
-    range: TimeRange,
-) -> Result<Exported, Error> {
+pub fn export_to(out: &mut dyn Write, wanted: &Wanted<'_>) -> Result<Exported, Error> {
     let mut dump = Dump::default();
-    export(snapshot, selector, range, &mut |identity, samples| {
+    export(wanted, &mut |identity, samples| {
         dump.write(identity, samples);
         out.write_all(&dump.text).map_err(Error::io("write the dump"))?;
         dump.text.clear();

@@ -8,24 +8,24 @@
 //! - `value_float`, `value_integer`, `value_unsigned`, `value_boolean`, `value_text`: one of them
 //!   has the value, the others are null.
 //!
-//! An import takes such files, and files of others, where a row has several fields: [`Told`] says
-//! how their columns are understood. Nothing here knows Arrow: the columns are read and written
-//! as the format has them, which takes a small part of the code.
+//! An import takes such files, and files of others, where a row has several fields:
+//! [`Told`](crate::Told) says how their columns are understood. Nothing here knows Arrow: the
+//! columns are read and written as the format has them, which takes a small part of the code.
 
 mod export;
 mod footer;
 mod import;
 mod leaf;
 mod pages;
-mod shape;
+mod schema;
 mod thrift;
 mod writer;
 
 pub use export::export_to;
 pub use import::{File, import};
-pub use shape::Told;
 pub use writer::{Column, Kind, Writer};
 
+use crate::columns::{FIELD, MEASUREMENT, TIME};
 use crate::error::Error;
 use ::parquet::errors::ParquetError;
 
@@ -39,14 +39,6 @@ pub struct Bounds {
     pub pages_bytes: u64,
 }
 
-/// The column of times.
-const TIME: &str = "time";
-/// The column of measurements.
-const MEASUREMENT: &str = "measurement";
-/// The column of the metric, which an answer in OpenTSDB's words has in place of a measurement.
-const METRIC: &str = "metric";
-/// The column that names the field whose value stands in one of [`VALUES`].
-const FIELD: &str = "field";
 /// The group whose columns are labels.
 const LABELS: &str = "labels";
 /// The columns of values, by kind.

@@ -30,6 +30,33 @@ pub(crate) fn lines(client: &Client, place: &Place, text: &[u8]) -> Result<Vec<R
     }
 }
 
+/// Posts exact lines to Foliot's own API.
+pub(crate) fn exact(client: &Client, place: &Place, text: &[u8]) -> Result<Vec<Refused>, Error> {
+    let answer = to_place(client, "/api/foliot/v1/import?format=exact&db=", place, text)?;
+    let report: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
+    let all = report.get("refused").and_then(Value::as_u64);
+    let Some(all) = all.filter(|_| answer.status == 200) else {
+        return Err(failed(&answer));
+    };
+    let faults = report.get("faults").and_then(Value::as_array).into_iter().flatten();
+    let mut refused: Vec<Refused> = faults
+        .map(|fault| {
+            let said = |name: &str| fault.get(name).and_then(Value::as_str).unwrap_or_default();
+            let line = fault.get("line").and_then(Value::as_u64);
+            let reason = format!("{}: {}", said("field"), said("message"));
+            Refused { count: 1, line: line.and_then(|line| u32::try_from(line).ok()), reason }
+        })
+        .collect();
+    refused.extend(unworded(all.saturating_sub(refused.len() as u64)));
+    Ok(refused)
+}
+
+/// Lines that were refused and of which the server says no more.
+fn unworded(count: u64) -> Option<Refused> {
+    let reason = "refused by the server".to_owned();
+    (count > 0).then_some(Refused { count, line: None, reason })
+}
+
 /// Posts a request of remote write 1.0.
 pub(crate) fn series(client: &Client, place: &Place, text: &[u8]) -> Result<Vec<Refused>, Error> {
     let packed = snap::raw::Encoder::new().compress_vec(text);
@@ -105,11 +132,7 @@ pub(crate) fn puts(client: &Client, place: &Place, text: &[u8]) -> Result<Vec<Re
         let line = at.map(|at| points.remove(at).0);
         refused.push(Refused { count: 1, line, reason: reason.to_owned() });
     }
-    let unworded = failed_points.saturating_sub((refused.len() - before) as u64);
-    if unworded > 0 {
-        let reason = "refused by the server".to_owned();
-        refused.push(Refused { count: unworded, line: None, reason });
-    }
+    refused.extend(unworded(failed_points.saturating_sub((refused.len() - before) as u64)));
     Ok(refused)
 }
 

@@ -26,6 +26,10 @@ pub struct Settings {
 /// Sections that InfluxDB's file of settings has, and neither of the others.
 const INFLUX_SECTIONS: [&str; 4] = ["[meta]", "[data]", "[http]", "[coordinator]"];
 
+/// What there is instead for those.
+const OF_INFLUX: &str = "is not translated: take what you need from `foliot config docs`, and \
+                         bring the data over with `foliot import influx --from URL`";
+
 /// Letters of a key that may be wrong.
 const SLIPS_MAX: usize = 2;
 
@@ -62,6 +66,33 @@ impl<'a> Given<'a> {
     }
 }
 
+/// What a file of settings is told that is another server's, and that was given as Foliot's own.
+pub fn foreign(text: &str) -> Option<String> {
+    if is_influx(text) {
+        return Some(format!("this is a configuration of InfluxDB, which {OF_INFLUX}"));
+    }
+    let Given(pairs) = Given::read(text);
+    let known = |table| pairs.iter().filter(|(key, _)| is_known(table, key)).count();
+    // A key or two have the same names here as there.
+    let peer = match (known(opentsdb::TABLE), known(ticktock::TABLE)) {
+        (of_opentsdb, _) if of_opentsdb * 2 > pairs.len() => "OpenTSDB",
+        (_, of_ticktock) if of_ticktock * 2 > pairs.len() => "TickTock",
+        _ => return None,
+    };
+    Some(format!(
+        "this is a configuration of {peer}: `foliot config check --from FILE` prints what becomes of it"
+    ))
+}
+
+fn is_influx(text: &str) -> bool {
+    let begins = |section: &str| text.lines().any(|line| line.trim().starts_with(section));
+    INFLUX_SECTIONS.into_iter().any(begins)
+}
+
+fn is_known(table: &[(&'static str, Fate)], key: &str) -> bool {
+    table.iter().any(|(name, _)| *name == key || name.ends_with('.') && key.starts_with(name))
+}
+
 /// Reads foreign settings; which server's they are is told by their keys.
 ///
 /// # Errors
@@ -75,19 +106,10 @@ pub fn read(text: &str) -> Result<Settings, String> {
         true => ("OpenTSDB", opentsdb::TABLE),
         false => ("TickTock", ticktock::TABLE),
     };
-    let is_known = |key: &str| {
-        table.iter().any(|(name, _)| *name == key || name.ends_with('.') && key.starts_with(name))
-    };
-    if INFLUX_SECTIONS
-        .iter()
-        .any(|section| text.lines().any(|line| line.trim().starts_with(section)))
-    {
-        return Err("this is a configuration of InfluxDB, which is not translated: take what you \
-                    need from `foliot config docs`, and bring the data over with `foliot import \
-                    influx --from URL`"
-            .to_owned());
+    if is_influx(text) {
+        return Err(format!("this is a configuration of InfluxDB, which {OF_INFLUX}"));
     }
-    if !given.0.iter().any(|(key, _)| is_known(key)) {
+    if !given.0.iter().any(|(key, _)| is_known(table, key)) {
         return Err("this is neither an opentsdb.conf nor TickTock's tt.conf: neither knows any \
                     key of it"
             .to_owned());

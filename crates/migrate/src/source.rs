@@ -15,6 +15,10 @@ const READ_BYTES: usize = 256 << 10;
 /// The first bytes of a gzip member (RFC 1952, 2.3.1).
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
+/// The first bytes of a Parquet file, and of the header of a page behind them: a measurement may be
+/// called `PAR1`.
+const PARQUET_MAGIC: &[u8] = b"PAR1\x15";
+
 /// A line longer than this is no line of any format read here.
 const LINE_BYTES_MAX: u64 = 64 << 20;
 
@@ -57,6 +61,10 @@ impl<'a> Source<'a> {
         let counted = Counted { from, bytes: bytes_read.clone() };
         let mut plain = BufReader::with_capacity(READ_BYTES, counted);
         let first = plain.fill_buf().map_err(Error::io(format!("read {name}")))?;
+        if first.starts_with(PARQUET_MAGIC) {
+            let instead = "is a Parquet file: `foliot import parquet FILE` reads it";
+            return Err(Error::Told(format!("{name} {instead}")));
+        }
         let reader: Box<dyn BufRead + 'a> = match first.starts_with(&GZIP_MAGIC) {
             true => Box::new(BufReader::with_capacity(READ_BYTES, MultiGzDecoder::new(plain))),
             false => Box::new(plain),
@@ -77,6 +85,25 @@ impl<'a> Source<'a> {
     /// Bytes of the file, when it is one.
     pub fn bytes_total(&self) -> Option<u64> {
         self.bytes_total
+    }
+
+    /// The bytes that come next; none at the end. They come again until they are passed.
+    ///
+    /// # Errors
+    /// When reading fails.
+    pub(crate) fn bytes(&mut self) -> Result<&[u8], Error> {
+        let reading = || Error::io(format!("read {}", self.name));
+        while let Err(error) = self.reader.fill_buf() {
+            if error.kind() != io::ErrorKind::Interrupted {
+                return Err(reading()(error));
+            }
+        }
+        self.reader.fill_buf().map_err(reading())
+    }
+
+    /// Passes over so many of [`Source::bytes`].
+    pub(crate) fn pass(&mut self, count: usize) {
+        self.reader.consume(count);
     }
 
     /// Reads the next line into `line`, without its end (`\n` or `\r\n`), and returns its number,

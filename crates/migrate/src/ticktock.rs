@@ -5,15 +5,13 @@
 //! prints six significant digits; what it rounds cannot be brought back.)
 
 use crate::error::Error;
-use crate::export::{Exported, export};
+use crate::export::{Exported, Wanted, export};
 use crate::import::Import;
 use crate::line::fault_of;
 use crate::opentsdb::timestamp;
 use crate::source::Source;
-use foliot_engine::{Identity, Snapshot};
-use foliot_model::{
-    DEFAULT_FIELD, NANOS_PER_MILLI, NANOS_PER_SECOND, Samples, Selector, TimeRange, Value,
-};
+use foliot_engine::Identity;
+use foliot_model::{DEFAULT_FIELD, NANOS_PER_MILLI, NANOS_PER_SECOND, Samples, Value};
 use foliot_proto_influx::{push_field_name, push_measurement, push_tag};
 use std::io::Write;
 
@@ -111,16 +109,11 @@ impl Point<'_> {
 ///
 /// # Errors
 /// When a part cannot be read or the dump cannot be written.
-pub fn export_to(
-    out: &mut dyn Write,
-    snapshot: &Snapshot,
-    selector: &Selector,
-    range: TimeRange,
-) -> Result<Exported, Error> {
+pub fn export_to(out: &mut dyn Write, wanted: &Wanted<'_>) -> Result<Exported, Error> {
     let mut exported = Exported::default();
     let mut text = Vec::new();
     let mut last = None;
-    export(snapshot, selector, range, &mut |identity, samples| {
+    export(wanted, &mut |identity, samples| {
         let name = Some((identity.source, identity.measurement.clone(), identity.field.clone()));
         let is_new = u64::from(last != name);
         last = name;

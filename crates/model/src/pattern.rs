@@ -105,10 +105,15 @@ impl Pattern {
             let built =
                 RegexBuilder::new(&expression).size_limit(bytes).dfa_size_limit(bytes).build();
             let is_too_large = matches!(built, Err(regex::Error::CompiledTooBig(_)));
-            let invalid = |error| MatcherError(format!("invalid regular expression: {error}"));
-            let written = written.to_owned();
+            let invalid = |error: regex::Error| {
+                let fault = fault::sentence(written).unwrap_or_else(|| error.to_string());
+                MatcherError(format!("invalid regular expression: {fault}"))
+            };
             result = built
-                .map(|regex| Self(Arc::new(Compiled { written, regex, _held: held })))
+                .map(|regex| {
+                    let written = written.to_owned();
+                    Self(Arc::new(Compiled { written, regex, _held: held }))
+                })
                 .map_err(invalid);
             if !is_too_large {
                 return result.inspect(Self::note);

@@ -33,6 +33,8 @@ pub struct Took {
     pub step: Step,
     /// Its time.
     pub time: Duration,
+    /// The same, without the steps in it.
+    pub own: Duration,
     /// Series that it came to.
     pub series: u64,
     /// Samples that were read for it from the store.

@@ -218,7 +218,9 @@ impl<'a> Iterator for Lines<'a> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let rest = self.bytes.get(self.at..).filter(|rest| !rest.is_empty())?;
-        let is_comment = rest.trim_ascii_start().first() == Some(&b'#');
+        // Of this line alone: blank lines may be many.
+        let blanks = |byte: &&u8| **byte != b'\n' && byte.is_ascii_whitespace();
+        let is_comment = rest.iter().find(|byte| !blanks(byte)) == Some(&b'#');
         let end = match is_comment {
             true => memchr(b'\n', rest).unwrap_or(rest.len()),
             false => lines::end(rest, 0),
@@ -321,6 +323,14 @@ mod tests {
         let many = "m\n".repeat(1000);
         let body = answer(WriteApi::V1, &many, &[]).unwrap();
         assert!(body.contains("unable to parse 900 more lines"), "{body}");
+    }
+
+    /// Each of them is looked at once: looking on from each would take hours.
+    #[test]
+    fn a_bad_line_behind_many_blank_ones_is_found() {
+        let lines = format!("{} \t# none\n#\nbad", "\n".repeat(1_000_000));
+        let body = answer(WriteApi::V1, &lines, &[]).unwrap();
+        assert!(body.contains("bad"), "{body}");
     }
 
     #[test]

@@ -69,14 +69,15 @@ impl Decoder {
     /// stands beside them; a bad line becomes a reject (at most a hundred of them are kept) whose
     /// reason is the plain fault, for [`crate::answer`] to dress.
     ///
-    /// The batch must have been made with [`crate::LINE_SYNTAX`] or its sibling.
+    /// The batch must have been made with [`crate::LINE_SYNTAX`] or one of its siblings.
     pub fn decode(
         &mut self,
         batch: &mut Batch<'_>,
         settings: Settings,
         rejects: &mut Vec<Reject>,
     ) -> Decoded {
-        let syntaxes = [crate::LINE_SYNTAX.id, crate::TICKTOCK_LINE_SYNTAX.id];
+        let syntaxes =
+            [crate::LINE_SYNTAX.id, crate::TICKTOCK_LINE_SYNTAX.id, crate::EXACT_LINE_SYNTAX.id];
         debug_assert!(syntaxes.contains(&batch.syntax().id));
         debug_assert!(batch.bytes().len() < Span::SCRATCH as usize, "spans reach 2 GiB far");
         self.shapes.begin();

@@ -16,12 +16,84 @@ pub static TICKTOCK_LINE_SYNTAX: KeySyntax = KeySyntax {
     parse_field: parse_ticktock_field,
 };
 
+/// Lines of Foliot's own, in which names and strings hold anything: what would divide a line, and a
+/// backslash, is a backslash and a letter of [`LETTERS`]. So nothing of them is lost, as InfluxDB
+/// loses a line's end in a name or a backslash before a comma, and a label may be called `time`.
+/// Numbers may be `NaN`, `Infinity` and `-Infinity`.
+pub static EXACT_LINE_SYNTAX: KeySyntax = KeySyntax {
+    id: 18,
+    name: "exact line",
+    parse: parse_exact_key,
+    parse_field: parse_exact_field,
+};
+
 fn parse_ticktock_field(raw: &[u8], out: &mut Vec<u8>) -> Result<(), KeyError> {
     match raw {
         b"_" => out.extend_from_slice(foliot_model::DEFAULT_FIELD.as_bytes()),
         _ => parse_field(raw, out)?,
     }
     Ok(())
+}
+
+fn parse_exact_key(head: &[u8], tail: &[u8], parts: &mut KeyParts) -> Result<(), KeyError> {
+    debug_assert!(head.is_empty(), "keys of lines are in one piece");
+    let fault = |fault: Fault| KeyError { field: fault.part(), reason: fault.to_string() };
+    let (measurement, mut rest) = split_measurement(tail).map_err(fault)?;
+    let mut is_known = true;
+    parts.set_measurement(|out| is_known &= unletter(measurement, out));
+    while let Some(tag) = rest {
+        let (name, value, next) = split_tag(tag).map_err(fault)?;
+        let mut plain = Vec::with_capacity(value.len());
+        is_known &= unletter(value, &mut plain);
+        parts
+            .push_label(|out| is_known &= unletter(name, out), |out| out.extend_from_slice(&plain));
+        rest = next;
+    }
+    is_known.then_some(()).ok_or_else(|| unknown_letter("key"))
+}
+
+fn parse_exact_field(raw: &[u8], out: &mut Vec<u8>) -> Result<(), KeyError> {
+    if std::str::from_utf8(raw).is_err() {
+        return Err(KeyError { field: "field", reason: "name is not valid UTF-8".to_owned() });
+    }
+    unletter(raw, out).then_some(()).ok_or_else(|| unknown_letter("field"))
+}
+
+fn unknown_letter(field: &'static str) -> KeyError {
+    let reason = "a backslash stands before a letter that has no meaning there".to_owned();
+    KeyError { field, reason }
+}
+
+/// The letters behind a backslash in names and strings of exact lines, and what each of them means:
+/// what would divide a line, or is lost by InfluxDB.
+pub const LETTERS: [(u8, u8); 10] = [
+    (b'b', b'\\'),
+    (b'c', b','),
+    (b'e', b'='),
+    (b'h', b'#'),
+    (b'n', b'\n'),
+    (b'q', b'"'),
+    (b'r', b'\r'),
+    (b's', b' '),
+    (b't', b'\t'),
+    (b'z', 0),
+];
+
+/// Appends a name or a string of an exact line as it is; false where a letter behind a backslash
+/// is none of those that mean something.
+pub(crate) fn unletter(mut raw: &[u8], out: &mut Vec<u8>) -> bool {
+    while let Some(at) = memchr(b'\\', raw) {
+        let (plain, rest) = raw.split_at(at);
+        out.extend_from_slice(plain);
+        let letter = rest.get(1);
+        let Some((_, meant)) = LETTERS.iter().find(|(known, _)| Some(known) == letter) else {
+            return false;
+        };
+        out.push(*meant);
+        raw = rest.get(2..).unwrap_or_default();
+    }
+    out.extend_from_slice(raw);
+    true
 }
 
 /// Reads measurement and tags. `head` is always empty in this syntax.
@@ -230,6 +302,27 @@ mod tests {
         }
         let time = "invalid tag key: input tag \"time\" on measurement \"m\" is invalid";
         assert_eq!(parse("m,time=1"), Err(time.to_owned()));
+    }
+
+    #[test]
+    fn exact_keys_hold_any_name() {
+        let mut parts = KeyParts::default();
+        let key = br"\hm\s\c\b,time=a\nb\b,\t\e\q=C:\bdir\r,\z=x";
+        parse_exact_key(b"", key, &mut parts).unwrap();
+        assert_eq!(parts.measurement(), b"#m ,\\");
+        let labels: Vec<_> = parts.labels().collect();
+        let expected: [(&[u8], &[u8]); 3] =
+            [(b"time", b"a\nb\\"), (b"\t=\"", b"C:\\dir\r"), (b"\0", b"x")];
+        assert_eq!(labels, expected);
+        for (bad, field) in [(&br"m\x"[..], "key"), (br"m,a=b\", "key"), (br"m,a", "tag")] {
+            let error = parse_exact_key(b"", bad, &mut KeyParts::default()).unwrap_err();
+            assert_eq!(error.field, field, "{error}");
+        }
+        let mut out = Vec::new();
+        parse_exact_field(br"a\sb\bc", &mut out).unwrap();
+        assert_eq!(out, b"a b\\c");
+        assert!(parse_exact_field(br"a\?", &mut out).is_err());
+        assert!(parse_exact_field(b"\xff", &mut out).is_err());
     }
 
     #[test]

@@ -31,7 +31,7 @@ mod write;
 
 pub use decode::{Decoded, Decoder, KEY_BYTES_MAX, STRING_BYTES_MAX, Settings, is_whole_line};
 pub use fault::Fault;
-pub use key::{LINE_SYNTAX, TICKTOCK_LINE_SYNTAX};
+pub use key::{EXACT_LINE_SYNTAX, LETTERS, LINE_SYNTAX, TICKTOCK_LINE_SYNTAX};
 pub use line::{LineWriter, push_field_name, push_measurement, push_tag, push_value};
 pub use parts::form_of_parts;
 pub use precision::{Precision, TIME_NS_MAX, TIME_NS_MIN};

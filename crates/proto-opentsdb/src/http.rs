@@ -94,12 +94,15 @@ pub struct HttpError {
     pub message: String,
     /// More about it; may be empty.
     pub details: String,
+    /// How many bytes of a question's text stand from its fault on, where a place is to blame:
+    /// whoever put something in before finds the place again.
+    pub from_fault: Option<usize>,
 }
 
 impl HttpError {
     /// An error with a status and a message.
     pub fn new(status: u16, message: impl Into<String>) -> Self {
-        Self { status, message: message.into(), details: String::new() }
+        Self { status, message: message.into(), details: String::new(), from_fault: None }
     }
 
     /// A request that cannot be served as it stands (400).
@@ -117,6 +120,11 @@ impl HttpError {
     pub fn with_details(mut self, details: impl Into<String>) -> Self {
         self.details = details.into();
         self
+    }
+
+    /// The same error, at the beginning of `rest`, which ends where the text does.
+    pub(crate) fn at(self, rest: &str) -> Self {
+        Self { from_fault: Some(rest.len()), ..self }
     }
 
     /// The body: `{"error":{"code":…,"message":…,"details":…}}`, without details when there

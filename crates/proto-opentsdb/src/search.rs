@@ -127,7 +127,7 @@ impl Lookup {
             names.extend(value.as_deref().map(RequiredName::TagValue));
         }
         for name in names {
-            if !(view.exists)(&name)? {
+            if !view.unknown_is_empty && !(view.exists)(&name)? {
                 let reason = name.error().message;
                 let error = HttpError::new(404, "Unable to resolve one or more UIDs");
                 return Err(error.with_details(reason));

@@ -107,6 +107,8 @@ pub struct View<'a> {
     pub rename: &'a (dyn Fn(&Rename) -> Result<(), HttpError> + 'a),
     /// Whether a name that a query needs exists.
     pub exists: &'a (dyn Fn(&RequiredName<'_>) -> Result<bool, HttpError> + 'a),
+    /// Whether a question for such names is answered with nothing where they do not exist.
+    pub unknown_is_empty: bool,
     /// The numbers of the series that a selector wants.
     pub select: &'a (dyn Fn(&Selector) -> Result<Vec<u32>, HttpError> + 'a),
     /// The names of the tags of such series.
@@ -165,7 +167,7 @@ impl View<'_> {
             names.extend([RequiredName::TagKey(key), RequiredName::TagValue(value)]);
         }
         for name in names {
-            if !(self.exists)(&name)? {
+            if !self.unknown_is_empty && !(self.exists)(&name)? {
                 return Err(name.error());
             }
         }

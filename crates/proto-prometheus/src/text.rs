@@ -48,6 +48,11 @@ impl<'a> TextLines<'a> {
         }
     }
 
+    /// How many lines were read.
+    pub fn lines(&self) -> u32 {
+        self.line
+    }
+
     /// How many exemplars stood in what was decoded, good ones and others.
     pub fn exemplar_count(&self) -> u64 {
         self.exemplar_count

@@ -88,12 +88,15 @@ pub enum Manner {
     Strict,
     /// A field of numbers takes numbers of every kind, and a new one is of floats.
     Loose,
+    /// A field of numbers takes numbers of every kind, and a new one is of the kind of its first
+    /// value: samples that were read from a store come back as they were, those of put lines, too.
+    Kept,
 }
 
 impl Manner {
     /// Whether a field of one kind takes a value of another.
     fn takes(self, field: Kind, value: Kind) -> bool {
-        field == value || self == Self::Loose && is_number(field) && is_number(value)
+        field == value || self != Self::Strict && is_number(field) && is_number(value)
     }
 }
 

@@ -7,7 +7,7 @@ use foliot_engine::{Config, Engine, RetentionRule};
 use foliot_model::{Batch, BatchBuffers, Kind, Reject};
 use foliot_proto_influx::{Decoder, LINE_SYNTAX, Precision, Settings};
 use foliot_proto_opentsdb::{KEY_SYNTAX, Options, decode_histograms, decode_lines};
-use foliot_schema::{Kinds, Manner};
+use foliot_schema::{JudgedKinds, Kinds, Manner};
 use std::cell::Cell;
 use std::path::Path;
 use std::sync::Arc;
@@ -121,6 +121,25 @@ fn lines_of_a_door_without_kinds_declare_floats_and_mix_numbers_only() {
         assert!(rejects[0].reason.contains("is type boolean, already exists as type float"));
     });
     assert_eq!((of(&engine, "m", "a"), of(&engine, "m", "s")), (Kind::Float, Kind::String));
+}
+
+#[test]
+fn samples_that_come_back_keep_their_kinds_and_the_first_is_the_fields() {
+    let (engine, kinds) = (open(), Kinds::default());
+    let text = "m a=1i,s=\"x\" 1\nm a=2.5,s=\"x\" 2\nm a=7u 3\nm a=true 4\nm s=4 5";
+    let left = |rejects: &[Reject]| rejects.iter().map(|reject| reject.line).collect::<Vec<_>>();
+    batch_of_lines(&engine, text, |batch| {
+        let mut rejects = Vec::new();
+        let mut judged = JudgedKinds::default();
+        judged.check_for(&engine, batch, Manner::Kept, &mut rejects).unwrap();
+        assert_eq!((batch.rows().len(), left(&rejects)), (3, vec![4, 5]), "in a dry run");
+    });
+    batch_of_lines(&engine, text, |batch| {
+        let mut rejects = Vec::new();
+        kinds.check(&engine, batch, Manner::Kept, &mut rejects).unwrap();
+        assert_eq!((batch.rows().len(), left(&rejects)), (3, vec![4, 5]));
+    });
+    assert_eq!((of(&engine, "m", "a"), of(&engine, "m", "s")), (Kind::Integer, Kind::String));
 }
 
 #[test]

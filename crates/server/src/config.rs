@@ -295,8 +295,12 @@ settings! {
     /// megabyte as a rule; some writers put a whole group into one.
     limits_parquet_pages_bytes: ByteSize = ByteSize(512 << 20),
         "limits.parquet_pages_bytes", "limits-parquet-pages-bytes";
-    /// Names of labels that `foliot export --format parquet` makes columns of.
+    /// Names of labels that `foliot export` makes columns of, as Parquet and as CSV.
     limits_parquet_labels: u64 = 1_000, "limits.parquet_labels", "limits-parquet-labels";
+    /// Longest row of a CSV file that `foliot import` reads, which is held in memory; a longer one
+    /// is refused.
+    limits_csv_row_bytes: ByteSize = ByteSize(16 << 20),
+        "limits.csv_row_bytes", "limits-csv-row-bytes";
     /// Whether a write to an unknown InfluxDB database creates it.
     influx_auto_create_database: bool = true,
         "influx.auto_create_database", "influx-auto-create-database";
@@ -307,6 +311,11 @@ settings! {
     /// Whether OpenTSDB queries may delete what they answer (`DELETE /api/query`, or `delete` in a
     /// query), and Prometheus' `delete_series` what it selects.
     opentsdb_allow_delete: bool = false, "opentsdb.allow_delete", "opentsdb-allow-delete";
+    /// Whether a question of OpenTSDB's paths for a metric, tag or tag value that nothing stored
+    /// has is answered with no series, as dashboards for several servers want it, and not with
+    /// OpenTSDB's 400.
+    opentsdb_unknown_is_empty: bool = false,
+        "opentsdb.unknown_is_empty", "opentsdb-unknown-is-empty";
     /// Rollups that are kept, in the JSON of OpenTSDB's `tsd.rollups.config`: `intervals` and
     /// `aggregationIds`. Tables become retention policies of the database. Downsampled questions
     /// that an interval fits are then answered from its table. Empty means none.
@@ -395,7 +404,10 @@ impl Config {
     pub fn check(&self) -> Result<(), String> {
         self.check_listeners()?;
         if self.tls_certificate.0.is_empty() != self.tls_key.0.is_empty() {
-            return Err("tls.certificate and tls.key are needed together".to_owned());
+            let missing = if self.tls_key.0.is_empty() { "tls.key" } else { "tls.certificate" };
+            return Err(format!(
+                "tls.certificate and tls.key are needed together: {missing} is missing"
+            ));
         }
         let tls_needed = self.tls_only || !self.tls_client_ca.0.is_empty();
         if tls_needed && self.tls_certificate.0.is_empty() {
@@ -422,9 +434,13 @@ impl Config {
             ("limits.body_bytes", self.limits_body_bytes.0),
             ("limits.decoded_body_bytes", self.limits_decoded_body_bytes.0),
             ("limits.pending_body_bytes", self.limits_pending_body_bytes.0),
+            ("limits.query_memory_bytes", self.limits_query_memory_bytes.0),
+            ("limits.query_seconds", self.limits_query_seconds.as_nanos() as u64),
+            ("limits.query_samples", self.limits_query_samples),
+            ("limits.answer_bytes", self.limits_answer_bytes.0),
         ];
         if let Some((key, _)) = positive.iter().find(|(_, value)| *value == 0) {
-            return Err(format!("{key} is 0, which would refuse everything: give at least 1"));
+            return Err(format!("{key} is 0, which would refuse everything: give more"));
         }
         if self.merge_parts < 2 || self.merge_share == 0 || self.merge_share > 100 {
             return Err("merge.parts must be at least 2, merge.share between 1 and 100".to_owned());

@@ -120,33 +120,62 @@ impl Job {
     }
 }
 
+/// Cancelled jobs that are remembered when they are not listed any more: their pieces may still
+/// come.
+const CANCELLED_MAX: usize = 1_000;
+
 /// Jobs, oldest first.
 #[derive(Debug)]
-pub(crate) struct Jobs(Mutex<VecDeque<Job>>);
+pub(crate) struct Jobs {
+    listed: Mutex<VecDeque<Job>>,
+    /// Numbers and texts of those that were cancelled and are not listed any more.
+    cancelled: Mutex<VecDeque<(u64, String)>>,
+}
 
 impl Default for Jobs {
     fn default() -> Self {
-        Self(Mutex::new(Rank::Table, VecDeque::new()))
+        Self {
+            listed: Mutex::new(Rank::Table, VecDeque::new()),
+            cancelled: Mutex::new(Rank::Table, VecDeque::new()),
+        }
     }
 }
 
 impl Jobs {
     /// Lists a job from now on, if there is room.
     pub(crate) fn begin(&self, job: Job) {
-        let mut jobs = self.0.lock();
+        let mut jobs = self.listed.lock();
         if jobs.len() >= JOBS_MAX {
             end_silent(&mut jobs, SILENT_MAX);
             let over = jobs.iter().position(|job| job.state != JobState::Running);
-            let Some(over) = over else { return };
-            jobs.remove(over);
+            let Some(over) = over.and_then(|over| jobs.remove(over)) else { return };
+            jobs.push_back(job);
+            drop(jobs);
+            return self.forget(over);
         }
         jobs.push_back(job);
     }
 
-    /// How a job of somebody's stands, a piece of which comes; nothing if no such job is listed.
-    pub(crate) fn hear(&self, id: u64, who: &Principal) -> Option<JobState> {
-        let mut jobs = self.0.lock();
-        let job = jobs.iter_mut().find(|job| job.id == id && who.oversees(&job.who))?;
+    /// A job is not listed any more.
+    fn forget(&self, job: Job) {
+        if job.state == JobState::Cancelled {
+            let mut cancelled = self.cancelled.lock();
+            if cancelled.len() >= CANCELLED_MAX {
+                cancelled.pop_front();
+            }
+            cancelled.push_back((job.id, job.text));
+        }
+    }
+
+    /// How a job of somebody's stands, a piece of which comes; nothing if no such job is known.
+    /// After a restart another one may have its number.
+    pub(crate) fn hear(&self, id: u64, text: &str, who: &Principal) -> Option<JobState> {
+        if self.cancelled.lock().iter().any(|(of, about)| *of == id && about == text) {
+            return Some(JobState::Cancelled);
+        }
+        let mut jobs = self.listed.lock();
+        let is_it = |job: &&mut Job| job.id == id && job.text == text && who.oversees(&job.who);
+        let job = jobs.iter_mut().find(is_it)?;
         job.heard = Instant::now();
         // Somebody was only slow.
         if job.state == JobState::Silent {
@@ -157,7 +186,7 @@ impl Jobs {
 
     /// Changes a job that runs.
     pub(crate) fn note(&self, id: u64, change: impl FnOnce(&mut Job)) {
-        let mut jobs = self.0.lock();
+        let mut jobs = self.listed.lock();
         let job = jobs.iter_mut().find(|job| job.id == id && job.state == JobState::Running);
         if let Some(job) = job {
             job.heard = Instant::now();
@@ -180,14 +209,14 @@ impl Jobs {
 
     /// Ends a job before its next piece; false when none that somebody may end has this number.
     pub(crate) fn cancel(&self, id: u64, who: &Principal) -> bool {
-        let mut jobs = self.0.lock();
+        let mut jobs = self.listed.lock();
         let is_it = |job: &&mut Job| job.id == id && job.may_cancel() && who.oversees(&job.who);
         jobs.iter_mut().find(is_it).map(|job| job.end(JobState::Cancelled)).is_some()
     }
 
     /// The jobs that somebody may see, oldest first.
     pub(crate) fn list(&self, who: &Principal) -> Vec<Job> {
-        let mut jobs = self.0.lock();
+        let mut jobs = self.listed.lock();
         end_silent(&mut jobs, SILENT_MAX);
         jobs.iter().filter(|job| who.oversees(&job.who)).cloned().collect()
     }
@@ -223,11 +252,13 @@ mod tests {
         assert!(!jobs.cancel(1, &anyone), "it is over");
         assert!(!jobs.cancel(3, &anyone), "it comes in one piece");
         assert!(!jobs.cancel(2, &Principal::nobody()) && jobs.cancel(2, &anyone));
-        assert_eq!(jobs.hear(2, &anyone), Some(JobState::Cancelled));
-        assert_eq!(jobs.hear(2, &Principal::nobody()), None);
+        assert_eq!(jobs.hear(2, "a.csv", &anyone), Some(JobState::Cancelled));
+        assert_eq!(jobs.hear(2, "a.csv", &Principal::nobody()), None);
         assert_eq!(states(&jobs), [(1, "done"), (2, "cancelled"), (3, "running")]);
         assert!(jobs.list(&Principal::nobody()).is_empty());
         (4..4 + JOBS_MAX as u64).for_each(|id| jobs.begin(import(id)));
+        assert_eq!(jobs.hear(2, "a.csv", &anyone), Some(JobState::Cancelled), "also then");
+        assert_eq!(jobs.hear(4, "b.csv", &anyone), None, "of before a restart");
         let now = states(&jobs);
         assert!(now.len() == JOBS_MAX && now[0] == (3, "running") && now[1].0 == 4, "{now:?}");
     }
@@ -236,11 +267,11 @@ mod tests {
     fn a_job_whose_pieces_end_is_given_up_and_goes_on_with_the_next_one() {
         let (jobs, anyone) = (Jobs::default(), Principal::anyone());
         jobs.begin(import(1));
-        end_silent(&mut jobs.0.lock(), SILENT_MAX);
+        end_silent(&mut jobs.listed.lock(), SILENT_MAX);
         assert_eq!(states(&jobs), [(1, "running")]);
-        end_silent(&mut jobs.0.lock(), Duration::ZERO);
+        end_silent(&mut jobs.listed.lock(), Duration::ZERO);
         assert_eq!(states(&jobs), [(1, "silent")]);
-        assert_eq!(jobs.hear(1, &anyone), Some(JobState::Running));
+        assert_eq!(jobs.hear(1, "a.csv", &anyone), Some(JobState::Running));
         assert_eq!(states(&jobs), [(1, "running")]);
     }
 }

@@ -12,6 +12,7 @@ mod aside;
 pub mod config;
 mod continuous;
 mod costs;
+mod demand;
 mod errands;
 mod exemplars;
 mod history;

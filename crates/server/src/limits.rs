@@ -143,7 +143,7 @@ impl Limit {
 
 /// Limits that are constants of a parser, or that rows meet: what they are called, how much, what
 /// happens.
-const OTHERS: [(&str, &str, &str); 69] = [
+const OTHERS: [(&str, &str, &str); 71] = [
     ("`limits.series`", "", "the row is refused, reason `limit`"),
     (
         "`limits.registry_bytes`",
@@ -267,6 +267,8 @@ const OTHERS: [(&str, &str, &str); 69] = [
     ("`limits.parquet_footer_bytes`", "", "`foliot import` reads nothing of the file"),
     ("`limits.parquet_pages_bytes`", "", "`foliot import` ends there"),
     ("`limits.parquet_labels`", "", "`foliot export` writes nothing"),
+    ("`limits.csv_row_bytes`", "", "`foliot import csv` refuses the row"),
+    ("columns of a CSV file, cells of a row", "16 384", "`foliot import csv` refuses the row"),
     ("`limits.exemplar_bytes`", "", "the exemplar that came first goes"),
     ("`limits.statsd_bytes`", "", "the value is refused, reason `limit`"),
     (
@@ -283,7 +285,7 @@ const OTHERS: [(&str, &str, &str); 69] = [
     (
         "saved questions and dashboards, their bytes together, panels of one",
         "1 000, 4 MiB, 40",
-        "400",
+        "413, 413, 400",
     ),
     (
         "limits of series by metric, in one database and policy; bytes of a name",
@@ -325,7 +327,9 @@ planning, listing, folding and sorting included, comes from one account of memor
 ";
 
 const BETWEEN: &str = "
-Limits of single rows are counted by protocol and reason in `foliot_rows_rejected_total`; limits of a
+Limits of single rows are counted by protocol and reason in `foliot_rows_rejected_total`, as `limit`; other
+reasons are `name`, `timestamp`, `field` (there is none, or it has no name), `value`, `line`, `command`,
+`retention` and `store`. Limits of a
 language's text are refused with its other mistakes, before anything is done. Bounds that no client
 meets are not listed: those of caches, of pieces of work, and of what is told or remembered.
 

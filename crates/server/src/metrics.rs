@@ -108,14 +108,26 @@ const WAYS: [(Way, &str); 19] = [
 ];
 
 /// Why rows are dropped, coarse enough to be a label.
-const REASONS: [&str; 9] =
-    ["name", "timestamp", "value", "line", "command", "limit", "retention", "store", "other"];
+const REASONS: [&str; 10] = [
+    "name",
+    "timestamp",
+    "field",
+    "value",
+    "line",
+    "command",
+    "limit",
+    "retention",
+    "store",
+    "other",
+];
 
 /// The class of a reject, as a position in [`REASONS`].
 fn reason(reject: &Reject) -> usize {
     let class = match &*reject.field {
         "metric" | "measurement" | "tag" | "tags" | "key" => "name",
         "timestamp" | "time" => "timestamp",
+        // No field, or one without a name.
+        "field" => "field",
         "line" | "datapoint" | "point" => "line",
         "command" => "command",
         "limit" | "series" => "limit",
@@ -517,7 +529,8 @@ mod tests {
     #[test]
     fn every_reject_is_counted_whatever_its_field() {
         let metrics = Metrics::default();
-        let fields = ["metric", "tag", "timestamp", "number", "line", "command", "limit", "usage"];
+        let fields =
+            ["metric", "tag", "timestamp", "field", "number", "line", "command", "limit", "usage"];
         let rejects: Vec<_> = fields
             .iter()
             .map(|field| Reject { line: 1, field: Cow::Borrowed(field), reason: String::new() })
@@ -532,9 +545,9 @@ mod tests {
             line.parse::<u64>().unwrap()
         };
         assert_eq!(count("name"), 2);
-        assert_eq!(count("value"), 2);
+        assert_eq!((count("value"), count("field")), (2, 1));
         assert_eq!(count("store"), 3);
-        assert_eq!(REASONS.iter().map(|reason| count(reason)).sum::<u64>(), 11);
+        assert_eq!(REASONS.iter().map(|reason| count(reason)).sum::<u64>(), 12);
     }
 
     #[test]

@@ -2,10 +2,13 @@
 //! `/api/stats/query`; and what they cost, question by question.
 
 use crate::costs::{Asked, Costs, hash_of};
+use crate::demand::Demands;
+use crate::metrics::now_ns;
 use crate::query::Title;
 use foliot_access::Principal;
-use foliot_exec::Meter;
+use foliot_exec::{AskedName, Meter};
 use foliot_lock::{Mutex, Rank};
+use foliot_model::NANOS_PER_MILLI;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -24,6 +27,7 @@ pub(crate) struct Queries {
     /// Each with the hash of its text, by which it is found among others.
     ended: Mutex<VecDeque<(u64, Ended)>>,
     costs: Costs,
+    demands: Demands,
 }
 
 impl Default for Queries {
@@ -33,6 +37,7 @@ impl Default for Queries {
             running: Mutex::new(Rank::Table, BTreeMap::new()),
             ended: Mutex::new(Rank::Table, VecDeque::new()),
             costs: Costs::default(),
+            demands: Demands::default(),
         }
     }
 }
@@ -176,12 +181,26 @@ impl Queries {
         &self.costs
     }
 
+    /// How metrics were asked for.
+    pub(crate) fn demands(&self) -> &Demands {
+        &self.demands
+    }
+
+    /// Remembers which metrics a question was about that ended now, unless it is what the page asks
+    /// to be drawn at all, which is nobody's wish.
+    pub(crate) fn note_asked(&self, title: &Title, names: &[AskedName]) {
+        if !title.by_itself {
+            self.demands.note(names, now_ns() / NANOS_PER_MILLI);
+        }
+    }
+
     /// Takes a query off the list, and remembers what it cost.
     fn leave(&self, id: u64, error: Option<String>) {
         let left = self.running.lock().remove(&id);
         let Some(Running { who, title, began, meter }) = left else { return };
         let (samples, memory_peak_bytes) = (meter.samples_of_all(), meter.memory_peak_bytes());
         let took = began.elapsed();
+        self.note_asked(&title, &meter.take_asked());
         self.costs.count(Asked { who, title, took, samples, memory_peak_bytes, error });
     }
 }

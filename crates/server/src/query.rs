@@ -15,11 +15,13 @@ mod brief;
 mod lanes;
 mod long;
 mod out;
+mod spent;
 mod title;
 
 pub(crate) use lanes::Lanes;
 use lanes::Place;
 pub(crate) use long::Reading;
+pub(crate) use spent::Spent;
 pub(crate) use title::{Language, Question, Title, listed_text};
 
 use crate::http::{Message, PLAIN, Pieces, Reply, status_of_wait};
@@ -35,7 +37,7 @@ use foliot_exec::{Cancel, Error, GridRow, Limits, Meter, Query, Ran, run};
 use foliot_lock::{Mutex, Rank};
 use foliot_model::{Frame, Labels, Pattern, Table, TimeRange};
 use foliot_plan::Series;
-use foliot_plan::grid::{Grid, Notes, Steps, Stored, Took};
+use foliot_plan::grid::{Grid, Notes, Steps, Stored};
 use foliot_plan::relation::Answer;
 use foliot_plan::rows::Select;
 use hyper::StatusCode;
@@ -110,6 +112,7 @@ pub(crate) struct Work<'a> {
     /// What a brief one was, one after the other.
     titles: Vec<Titled>,
     status: StatusCode,
+    spent: Spent,
 }
 
 impl Work<'_> {
@@ -123,10 +126,12 @@ impl Work<'_> {
         encode: &mut Encode<'_>,
     ) -> Result<Ran, Failure> {
         let query = Query { snapshot: self.snapshot, meter: self.meter.clone() };
-        let out = &mut self.out;
+        let carried = self.spent.begin();
+        let (out, spent) = (&mut self.out, &mut self.spent);
         let mut failed = None;
         let ran = run(&query, plans, &mut |frame| {
-            let step = encode(&frame, &mut out.bytes).and_then(|()| out.send_if_large());
+            let step =
+                spent.print(|| encode(&frame, &mut out.bytes).and_then(|()| out.send_if_large()));
             match step {
                 Ok(()) => ControlFlow::Continue(()),
                 Err(failure) => {
@@ -135,6 +140,7 @@ impl Work<'_> {
                 }
             }
         });
+        spent.end(carried);
         match failed {
             Some(failure) => Err(failure),
             None => Ok(ran?),
@@ -150,18 +156,24 @@ impl Work<'_> {
         plan: &Grid,
         steps: &Steps,
         encode: &mut dyn FnMut(&GridRow, &mut Vec<u8>),
-    ) -> Result<(Ran, Notes, Vec<Took>), Failure> {
+    ) -> Result<(Ran, Notes), Failure> {
         let query = Query { snapshot: self.snapshot, meter: self.meter.clone() };
         // Series that cannot be matched are known only now: the question is a good one.
-        let gridded = foliot_exec::grid(&query, plan, steps).map_err(|error| match error {
+        let carried = self.spent.begin();
+        let gridded = foliot_exec::grid(&query, plan, steps);
+        self.spent.end(carried);
+        let gridded = gridded.map_err(|error| match error {
             Error::Plan(reason) => Failure::new(StatusCode::UNPROCESSABLE_ENTITY, reason),
             error => error.into(),
         })?;
-        for row in &gridded.rows {
-            encode(row, &mut self.out.bytes);
-            self.out.send_if_large()?;
-        }
-        Ok((gridded.ran(), gridded.notes, gridded.took))
+        let out = &mut self.out;
+        self.spent.print(|| {
+            gridded.rows.iter().try_for_each(|row| {
+                encode(row, &mut out.bytes);
+                out.send_if_large()
+            })
+        })?;
+        Ok((gridded.ran(), gridded.notes))
     }
 
     /// What `encode` makes of the labels of series.
@@ -209,10 +221,12 @@ impl Work<'_> {
         each: &mut Each<'_>,
         run: impl FnOnce(&mut dyn FnMut(Table) -> ControlFlow<()>) -> Result<Ran, Error>,
     ) -> Result<Ran, Stopped> {
-        let out = &mut self.out;
+        let carried = self.spent.begin();
+        let (out, spent) = (&mut self.out, &mut self.spent);
         let mut failed = None;
         let ran = run(&mut |table| {
-            let step = each(&table, &mut out.bytes).and_then(|()| out.send_if_large());
+            let step =
+                spent.print(|| each(&table, &mut out.bytes).and_then(|()| out.send_if_large()));
             match step {
                 Ok(()) => ControlFlow::Continue(()),
                 Err(failure) => {
@@ -221,6 +235,7 @@ impl Work<'_> {
                 }
             }
         });
+        spent.end(carried);
         match failed {
             Some(failure) => Err(Stopped::Reader(failure)),
             None => ran
@@ -317,6 +332,11 @@ impl Work<'_> {
     /// Whether the query is over before anybody could look at it.
     pub(crate) fn is_brief(&self) -> bool {
         self.out.sender.is_none()
+    }
+
+    /// What carrying plans out took so far.
+    pub(crate) fn spent(&self) -> Spent {
+        self.spent
     }
 
     /// The end of the answer goes here.
@@ -522,9 +542,9 @@ fn perform(
     let snapshot = store.snapshot(&job.who);
     let meter = Meter::new(limits, cancel);
     let (who, from, status) = (job.who.clone(), job.from, StatusCode::OK);
-    let (entry, titles) = (None, Vec::new());
+    let (entry, titles, spent) = (None, Vec::new(), Spent::default());
     let mut work =
-        Work { snapshot: &snapshot, shared, who, from, meter, out, entry, titles, status };
+        Work { snapshot: &snapshot, shared, who, from, meter, out, entry, titles, status, spent };
     if let Some(title) = job.title.take() {
         work.list_as(|| *title);
     }

@@ -98,7 +98,14 @@ pub(crate) fn take(
                 let mut texts = lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
                 for _ in 0..run.lines {
                     let line = texts.next().unwrap_or_default();
-                    let reason = "neither a put line nor an Influx line".to_owned();
+                    let reason = match how.way {
+                        Way::Mqtt => {
+                            "neither a put line nor an Influx line; mqtt.templates says what the \
+                             topics of bare values stand for"
+                        }
+                        _ => "neither a put line nor an Influx line",
+                    };
+                    let reason = reason.to_owned();
                     refuse(shared, how.way, "line", reason, line, &mut taken);
                 }
             }

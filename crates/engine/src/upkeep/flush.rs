@@ -116,12 +116,14 @@ impl Upkeep {
     ) -> Result<(), Error> {
         let Self { files, ingest, counters, .. } = self;
         let mut held = files.hold();
+        let fact_bytes;
         let cut_lsn = {
             let _gate = ingest.hold();
             if switches {
                 ingest.begin_epoch();
             }
             counters.samples_since_flush.store(0, Ordering::Relaxed);
+            fact_bytes = counters.fact_bytes_since_flush.load(Ordering::Relaxed);
             cut_lsn.unwrap_or_else(|| ingest.wal().end_lsn())
         };
         let view = files.view();
@@ -165,6 +167,7 @@ impl Upkeep {
         let first_page = crate::head::page_of(base);
         head.give_back(|page| page < first_page || checkpoint.activity.is_quiet(page));
         counters.flushed_lsn.store(cut_lsn, Ordering::Relaxed);
+        counters.fact_bytes_since_flush.fetch_sub(fact_bytes, Ordering::Relaxed);
         ingest.keep_reserve();
         ingest.wal().forget(cut_lsn)
     }

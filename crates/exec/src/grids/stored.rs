@@ -143,10 +143,10 @@ impl<'w, 'q> Reading<'w, 'q> {
     /// The same; what reading takes is told as that of a step, where there is one.
     pub(super) fn each_told(self, step: Option<Step>, each: OnSeries<'_>) -> Result<(), Error> {
         let (walk, Some(step)) = (self.walk, step) else { return self.each(each) };
-        let mut watch = walk.watch()?;
-        self.each(&mut |labels, points| watch.pass(|| each(labels, points)))?;
-        walk.told(watch, step);
-        Ok(())
+        let mut watch = walk.watch(step)?;
+        let done = self.each(&mut |labels, points| watch.pass(|| each(labels, points)));
+        watch.end();
+        done
     }
 }
 

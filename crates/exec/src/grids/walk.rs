@@ -7,7 +7,7 @@ use crate::{Error, Query};
 use foliot_engine::Snapshot;
 use foliot_model::Labels;
 use foliot_plan::grid::{Mended, Note, Notes, Place, Step, Took};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -23,71 +23,87 @@ pub(super) struct Walk<'q> {
     /// Whether rules are those of [`foliot_plan::grid::Loose`].
     pub(super) is_loose: bool,
     notes: RefCell<Notes>,
-    took: RefCell<Vec<Took>>,
+    /// What the steps took that stand in the one that is measured now.
+    within: Cell<Duration>,
 }
 
 /// What a step takes that is being measured.
-pub(super) struct Watch<'q> {
-    meter: &'q Meter,
+pub(super) struct Watch<'w, 'q> {
+    walk: &'w Walk<'q>,
+    step: Step,
     began: Instant,
     samples_before: u64,
     series: u64,
     /// Time that others take, who are given its series, and samples that they look at.
     elsewhere: (Duration, u64),
+    /// What other steps took that stand in the one that this one stands in.
+    beside: Duration,
 }
 
-impl Watch<'_> {
+impl Watch<'_, '_> {
     /// Counts a series, which `each` is given.
     pub(super) fn pass<T>(&mut self, each: impl FnOnce() -> T) -> T {
-        let (began, before) = (Instant::now(), self.meter.samples());
+        let Walk { meter, within, .. } = self.walk;
+        let (began, before) = (Instant::now(), meter.samples());
         self.series += 1;
+        // Steps that are taken there stand in the outer one.
+        let own = within.replace(self.beside);
         let passed = each();
+        self.beside = within.replace(own);
         self.elsewhere.0 += began.elapsed();
-        self.elsewhere.1 += self.meter.samples() - before;
+        self.elsewhere.1 += meter.samples() - before;
         passed
+    }
+
+    /// Tells what the step took.
+    pub(super) fn end(self) {
+        let Self { walk, step, began, samples_before, series, elsewhere, beside } = self;
+        let time = began.elapsed().saturating_sub(elsewhere.0);
+        let own = time.saturating_sub(walk.within.replace(beside + time));
+        let samples = walk.meter.samples() - samples_before - elsewhere.1;
+        let steps = walk.meter.steps().into_iter();
+        steps.for_each(|steps| steps.note(Took { step, time, own, series, samples }));
     }
 }
 
 impl<'q> Walk<'q> {
     pub(super) fn new(query: &'q Query<'_>, (names_late, is_loose): (bool, bool)) -> Self {
         let (snapshot, meter) = (query.snapshot, &query.meter);
-        let (notes, took) = (RefCell::default(), RefCell::default());
-        Self { snapshot, meter, names_late, is_loose, notes, took }
+        let (notes, within) = Default::default();
+        Self { snapshot, meter, names_late, is_loose, notes, within }
     }
 
-    /// What was noted, and what the steps took that were measured.
-    pub(super) fn into_notes(self) -> (Notes, Vec<Took>) {
-        (self.notes.into_inner(), self.took.into_inner())
+    /// What was noted.
+    pub(super) fn into_notes(self) -> Notes {
+        self.notes.into_inner()
     }
 
     /// Calls `each` with the rows that `work` passes on; what the work takes is told, without what
-    /// is done with its rows.
+    /// is done with its rows, and also where an error ends it.
     pub(super) fn measured(
         &self,
         step: Step,
         each: OnRow<'_>,
         work: impl FnOnce(OnRow<'_>) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let mut watch = self.watch()?;
-        work(&mut |row| watch.pass(|| each(row)))?;
-        self.told(watch, step);
-        Ok(())
+        let mut watch = self.watch(step)?;
+        let done = work(&mut |row| watch.pass(|| each(row)));
+        watch.end();
+        done
     }
 
     /// Begins to measure a step.
-    pub(super) fn watch(&self) -> Result<Watch<'q>, Error> {
-        let meter = self.meter;
-        meter.keep(size_of::<Took>())?;
-        let (began, samples_before) = (Instant::now(), meter.samples());
-        Ok(Watch { meter, began, samples_before, series: 0, elsewhere: (Duration::ZERO, 0) })
-    }
-
-    /// Tells what a step took.
-    pub(super) fn told(&self, watch: Watch<'_>, step: Step) {
-        let Watch { meter, began, samples_before, series, elsewhere } = watch;
-        let time = began.elapsed().saturating_sub(elsewhere.0);
-        let samples = meter.samples() - samples_before - elsewhere.1;
-        self.took.borrow_mut().push(Took { step, time, series, samples });
+    pub(super) fn watch(&self, step: Step) -> Result<Watch<'_, 'q>, Error> {
+        self.meter.keep(size_of::<Took>())?;
+        Ok(Watch {
+            walk: self,
+            step,
+            began: Instant::now(),
+            samples_before: self.meter.samples(),
+            series: 0,
+            elsewhere: (Duration::ZERO, 0),
+            beside: self.within.take(),
+        })
     }
 
     /// Passes a row on, unless it has no values.

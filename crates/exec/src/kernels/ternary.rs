@@ -69,7 +69,8 @@ pub(crate) fn order(a: &Item, b: &Item) -> Option<Ordering> {
     })
 }
 
-fn comparison(operator: Operator) -> Option<fn(Ordering) -> bool> {
+/// What a comparison asks of an order; nothing of other operators.
+pub(super) fn comparison(operator: Operator) -> Option<fn(Ordering) -> bool> {
     Some(match operator {
         Operator::Equal => Ordering::is_eq,
         Operator::NotEqual => Ordering::is_ne,
@@ -100,7 +101,7 @@ fn floats(operator: Operator, a: f64, b: f64) -> Item {
     })
 }
 
-fn wholes(operator: Operator, a: i64, b: i64) -> Result<i64, Error> {
+pub(super) fn wholes(operator: Operator, a: i64, b: i64) -> Result<i64, Error> {
     let checked = match operator {
         Operator::Add => a.checked_add(b),
         Operator::Subtract => a.checked_sub(b),

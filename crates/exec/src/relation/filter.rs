@@ -1,68 +1,82 @@
 //! Rows that pass a condition, and rows of calculated columns.
 
-use super::formula::calculated;
+use super::effort::Effort;
+use super::formula::{calculated, truths};
 use super::strip::{Stream, Strip};
+use super::subset::Subset;
 use crate::Error;
 use crate::limits::{Meter, Turns};
-use foliot_model::{Column, Item};
+use foliot_model::Column;
 use foliot_plan::relation::Formula;
-use std::ops::Range;
 
 /// Rows that pass.
 pub(super) struct Filtered<'q> {
-    pub(super) input: Box<dyn Stream + 'q>,
-    pub(super) condition: &'q Formula,
-    pub(super) turns: Turns,
-    pub(super) meter: &'q Meter,
+    input: Box<dyn Stream + 'q>,
+    condition: &'q Formula,
+    turns: Turns,
+    effort: Effort<'q>,
+    meter: &'q Meter,
+}
+
+impl<'q> Filtered<'q> {
+    pub(super) fn new(
+        input: Box<dyn Stream + 'q>,
+        condition: &'q Formula,
+        meter: &'q Meter,
+    ) -> Self {
+        Self { input, condition, turns: Turns::default(), effort: Effort::new(meter), meter }
+    }
 }
 
 impl Stream for Filtered<'_> {
     fn next(&mut self) -> Result<Option<Strip>, Error> {
         while let Some(strip) = self.input.next()? {
             self.turns.turn(self.meter)?;
-            let runs = passing(self.condition, &strip)?;
-            match &*runs {
-                [] => {}
-                [all] if *all == (0..strip.rows) => return Ok(Some(strip)),
-                runs => return Ok(Some(strip.cut(runs))),
+            self.effort.next()?;
+            let rows = passing(self.condition, &strip, &self.effort)?;
+            match rows.len() {
+                0 => {}
+                all if all == strip.rows => return Ok(Some(strip)),
+                _ => return Ok(Some(strip.cut(&rows))),
             }
         }
         Ok(None)
     }
 }
 
-/// The rows of which a condition is true, in runs.
-pub(super) fn passing(condition: &Formula, strip: &Strip) -> Result<Vec<Range<usize>>, Error> {
-    let truths = calculated(condition, strip)?;
-    if let Column::Same(truth, rows) = &truths {
-        return Ok(match truth {
-            Item::Boolean(true) => std::iter::once(0..*rows).collect(),
-            _ => Vec::new(),
-        });
-    }
-    let mut runs: Vec<Range<usize>> = Vec::new();
-    for (at, truth) in truths.iter().enumerate() {
-        if *truth == Item::Boolean(true) {
-            match runs.last_mut() {
-                Some(run) if run.end == at => run.end += 1,
-                _ => runs.push(at..at + 1),
-            }
-        }
-    }
-    Ok(runs)
+/// The rows of which a condition is true.
+pub(super) fn passing(
+    condition: &Formula,
+    strip: &Strip,
+    effort: &Effort<'_>,
+) -> Result<Subset, Error> {
+    let truths = truths(condition, strip, effort)?.into_iter().enumerate();
+    Ok(Subset::of(truths.filter(|(_, truth)| *truth == Some(true)).map(|(at, _)| at)))
 }
 
 /// Rows of calculated columns.
 pub(super) struct Calculated<'q> {
-    pub(super) input: Box<dyn Stream + 'q>,
-    pub(super) columns: &'q [Formula],
+    input: Box<dyn Stream + 'q>,
+    columns: &'q [Formula],
+    effort: Effort<'q>,
+}
+
+impl<'q> Calculated<'q> {
+    pub(super) fn new(
+        input: Box<dyn Stream + 'q>,
+        columns: &'q [Formula],
+        meter: &'q Meter,
+    ) -> Self {
+        Self { input, columns, effort: Effort::new(meter) }
+    }
 }
 
 impl Stream for Calculated<'_> {
     fn next(&mut self) -> Result<Option<Strip>, Error> {
         let Some(strip) = self.input.next()? else { return Ok(None) };
-        let columns: Result<Vec<Column>, Error> =
-            self.columns.iter().map(|column| calculated(column, &strip)).collect();
+        self.effort.next()?;
+        let calculated = |column| calculated(column, &strip, &self.effort);
+        let columns: Result<Vec<Column>, Error> = self.columns.iter().map(calculated).collect();
         Ok(Some(Strip { columns: columns?, rows: strip.rows }))
     }
 }

@@ -1,8 +1,12 @@
-//! Evaluates formulas: row by row, or once where all rows of a strip have the same.
+//! Evaluates formulas, column by column. What is not looked at in some rows, such as what follows
+//! an AND, is evaluated for the other rows only.
 
+use super::effort::Effort;
 use super::strip::Strip;
+use super::subset::{Subset, each, each_row, join, laid, narrowed, picked};
 use super::{instant, text};
 use crate::Error;
+use crate::kernels::columns::{self, Truths, told, truth};
 use crate::kernels::number::to_f64;
 use crate::kernels::ternary;
 use crate::rows::math;
@@ -12,213 +16,226 @@ use foliot_plan::rows::{Math, Operator};
 use std::cmp::Ordering;
 
 /// What a formula comes to in all rows of a strip.
-pub(super) fn calculated(formula: &Formula, strip: &Strip) -> Result<Column, Error> {
-    match formula {
-        Formula::Column(place) => Ok(strip.columns.get(*place).cloned().unwrap_or_default()),
-        Formula::Constant(item) => Ok(Column::Same(item.clone(), strip.rows)),
-        formula if is_same(formula, strip) && strip.rows > 0 => {
-            Ok(Column::Same(evaluate(formula, strip, 0)?, strip.rows))
-        }
-        formula => (0..strip.rows).map(|at| evaluate(formula, strip, at)).collect(),
-    }
-}
-
-/// Whether a formula reads only columns that have the same in all rows.
-fn is_same(formula: &Formula, strip: &Strip) -> bool {
-    let mut is_same = true;
-    each_column(formula, &mut |place| {
-        is_same &= matches!(strip.columns.get(place), Some(Column::Same(..)));
-    });
-    is_same
-}
-
-/// Calls `each` with the columns that a formula reads.
-fn each_column(formula: &Formula, each: &mut dyn FnMut(usize)) {
-    match formula {
-        Formula::Column(place) => each(*place),
-        Formula::Constant(_) => {}
-        Formula::Binary { left, right, .. } => {
-            each_column(left, each);
-            each_column(right, each);
-        }
-        Formula::Not(of) | Formula::IsNull(of) => each_column(of, each),
-        Formula::Passes { text: of, .. }
-        | Formula::IsOneOf { value: of, .. }
-        | Formula::Converted { value: of, .. }
-        | Formula::Window { time: of, .. }
-        | Formula::Part { time: of, .. } => each_column(of, each),
-        Formula::Math { arguments: of, .. }
-        | Formula::Text { arguments: of, .. }
-        | Formula::FirstOf(of)
-        | Formula::Extreme { of, .. } => of.iter().for_each(|of| each_column(of, each)),
-        Formula::Differ { left, right } | Formula::NullIf { value: left, other: right } => {
-            each_column(left, each);
-            each_column(right, each);
-        }
-        Formula::Compared { value, with, .. } => {
-            each_column(value, each);
-            with.iter().for_each(|(_, with)| each_column(with, each));
-        }
-        Formula::Matched { value, cases, otherwise } => {
-            each_column(value, each);
-            each_case(cases, otherwise, each);
-        }
-        Formula::Chosen { cases, otherwise } => each_case(cases, otherwise, each),
-    }
-}
-
-fn each_case(cases: &[(Formula, Formula)], otherwise: &Formula, each: &mut dyn FnMut(usize)) {
-    for (condition, value) in cases {
-        each_column(condition, each);
-        each_column(value, each);
-    }
-    each_column(otherwise, each);
-}
-
-/// What a formula comes to in a row.
-pub(super) fn evaluate(formula: &Formula, strip: &Strip, at: usize) -> Result<Item, Error> {
-    let of = |formula: &Formula| evaluate(formula, strip, at);
+pub(super) fn calculated(
+    formula: &Formula,
+    strip: &Strip,
+    effort: &Effort<'_>,
+) -> Result<Column, Error> {
+    let of = |formula: &Formula| calculated(formula, strip, effort);
     Ok(match formula {
         Formula::Column(place) => {
-            strip.columns.get(*place).map_or(Item::Null, |column| column.get(at).into_owned())
+            let column = strip.columns.get(*place).cloned();
+            column.unwrap_or(Column::Same(Item::Null, strip.rows))
         }
-        Formula::Constant(item) => item.clone(),
-        Formula::Binary { operator: operator @ (Operator::And | Operator::Or), left, right } => {
-            let decides = *operator == Operator::Or;
-            match of(left)? {
-                Item::Boolean(truth) if truth == decides => Item::Boolean(truth),
-                left => match (left, of(right)?) {
-                    (_, Item::Boolean(truth)) if truth == decides => Item::Boolean(truth),
-                    (Item::Null, _) | (_, Item::Null) => Item::Null,
-                    (_, right) => right,
-                },
-            }
-        }
+        Formula::Constant(item) => Column::Same(item.clone(), strip.rows),
+        Formula::Binary { operator: Operator::And | Operator::Or, .. }
+        | Formula::Not(_)
+        | Formula::IsNull(_)
+        | Formula::Passes { .. }
+        | Formula::IsOneOf { .. }
+        | Formula::Compared { .. }
+        | Formula::Differ { .. } => told(truths(formula, strip, effort)?),
         Formula::Binary { operator, left, right } => {
-            ternary::binary(*operator, &of(left)?, &of(right)?)?
+            effort.take(strip.rows)?;
+            columns::calculated(*operator, &of(left)?, &of(right)?)?
         }
-        Formula::Not(inner) => match of(inner)? {
-            Item::Boolean(truth) => Item::Boolean(!truth),
-            _ => Item::Null,
-        },
-        Formula::IsNull(inner) => Item::Boolean(of(inner)?.is_null()),
-        Formula::Passes { text, test } => match of(text)? {
-            Item::String(text) => Item::Boolean(test.passes(&text)),
-            _ => Item::Null,
-        },
-        Formula::IsOneOf { value, of: list } => match of(value)? {
-            Item::Null => Item::Null,
-            value => {
-                let is_it = |each: &Item| ternary::order(&value, each).is_some_and(Ordering::is_eq);
-                Item::Boolean(list.iter().any(is_it))
-            }
-        },
+        Formula::NullIf { value, other } => {
+            let value = of(value)?;
+            let are_equal = columns::compared(Operator::Equal, &value, &of(other)?)?;
+            let items = value.iter().zip(are_equal).map(|(item, is_equal)| match is_equal {
+                Some(true) => Item::Null,
+                _ => item.into_owned(),
+            });
+            items.collect()
+        }
+        Formula::Matched { value, cases, otherwise } => {
+            let value = of(value)?;
+            chosen((strip, effort), cases, otherwise, &|case, part, rows| {
+                let value = picked(&value, rows);
+                columns::compared(Operator::Equal, &value, &calculated(case, part, effort)?)
+            })?
+        }
         Formula::Chosen { cases, otherwise } => {
-            for (condition, value) in cases {
-                if of(condition)? == Item::Boolean(true) {
-                    return of(value);
-                }
-            }
-            of(otherwise)?
+            chosen((strip, effort), cases, otherwise, &|condition, part, _| {
+                truths(condition, part, effort)
+            })?
         }
-        Formula::FirstOf(values) => {
-            for value in values {
-                let item = of(value)?;
-                if !item.is_null() {
-                    return Ok(item);
-                }
-            }
-            Item::Null
-        }
-        other => of_comparison(other, &of)?,
+        Formula::FirstOf(values) => first_of(values, strip, effort)?,
+        Formula::Math { .. }
+        | Formula::Text { .. }
+        | Formula::Extreme { .. }
+        | Formula::Converted { .. }
+        | Formula::Window { .. }
+        | Formula::Part { .. } => of_arguments(formula, strip, effort)?,
     })
 }
 
-/// What comes of a value that is reckoned once and held against others.
-fn of_comparison(
+/// What a condition comes to in all rows of a strip.
+pub(super) fn truths(
     formula: &Formula,
-    of: &dyn Fn(&Formula) -> Result<Item, Error>,
-) -> Result<Item, Error> {
+    strip: &Strip,
+    effort: &Effort<'_>,
+) -> Result<Truths, Error> {
+    let of = |formula: &Formula| calculated(formula, strip, effort);
+    effort.take(strip.rows)?;
     Ok(match formula {
-        Formula::Matched { value, cases, otherwise } => {
-            let found = of(value)?;
-            for (case, value) in cases {
-                if equals(&found, &of(case)?)? {
-                    return of(value);
-                }
-            }
-            of(otherwise)?
+        Formula::Binary { operator: operator @ (Operator::And | Operator::Or), left, right } => {
+            let mut told = truths(left, strip, effort)?;
+            join(&mut told, *operator == Operator::Or, right, strip, &|right, part, _| {
+                truths(right, part, effort)
+            })?;
+            told
         }
-        Formula::Compared { value, with, is_any } => compared(&of(value)?, with, *is_any, of)?,
-        Formula::NullIf { value, other } => {
+        Formula::Binary { operator, left, right } => {
+            columns::compared(*operator, &of(left)?, &of(right)?)?
+        }
+        Formula::Not(of) => {
+            truths(of, strip, effort)?.into_iter().map(|it| it.map(|it| !it)).collect()
+        }
+        Formula::IsNull(value) => match of(value)? {
+            Column::Floats(_) | Column::Integers(_) | Column::Times(_) => {
+                vec![Some(false); strip.rows]
+            }
+            value => value.iter().map(|item| Some(item.is_null())).collect(),
+        },
+        Formula::Passes { text, test } => each(&of(text)?, effort, |item| match item {
+            Item::String(text) => {
+                effort.read(text)?;
+                Ok(Some(test.passes(text)))
+            }
+            _ => Ok(None),
+        })?,
+        Formula::IsOneOf { value, of: list } => each(&of(value)?, effort, |value| {
+            let is_it = |each: &Item| {
+                matches!(ternary::binary(Operator::Equal, value, each), Ok(Item::Boolean(true)))
+            };
+            Ok((!value.is_null()).then(|| list.iter().any(is_it)))
+        })?,
+        Formula::Compared { value, with, is_any } => {
             let value = of(value)?;
-            if equals(&value, &of(other)?)? { Item::Null } else { value }
+            let mut told = vec![Some(!is_any); strip.rows];
+            for (operator, other) in with {
+                join(&mut told, *is_any, other, strip, &|other, part, rows| {
+                    let value = picked(&value, rows);
+                    columns::compared(*operator, &value, &calculated(other, part, effort)?)
+                })?;
+            }
+            told
         }
         Formula::Differ { left, right } => {
             let (left, right) = (of(left)?, of(right)?);
-            let are_alike = match (left.is_null(), right.is_null()) {
-                (false, false) => equals(&left, &right)?,
-                (left, right) => left && right,
-            };
-            Item::Boolean(!are_alike)
+            let are_equal = columns::compared(Operator::Equal, &left, &right)?;
+            let both = left.iter().zip(right.iter()).zip(are_equal);
+            let differ = both.map(|((left, right), are_equal)| {
+                let are_alike = match (left.is_null(), right.is_null()) {
+                    (false, false) => are_equal == Some(true),
+                    (left, right) => left && right,
+                };
+                Some(!are_alike)
+            });
+            differ.collect()
         }
-        other => of_arguments(other, of)?,
+        other => of(other)?.iter().map(|item| truth(&item)).collect(),
     })
 }
 
-fn equals(left: &Item, right: &Item) -> Result<bool, Error> {
-    Ok(ternary::binary(Operator::Equal, left, right)? == Item::Boolean(true))
+/// The value behind the first case that is met; cases and values are evaluated for the rows that
+/// come to them.
+fn chosen(
+    (strip, effort): (&Strip, &Effort<'_>),
+    cases: &[(Formula, Formula)],
+    otherwise: &Formula,
+    is_met: &dyn Fn(&Formula, &Strip, &Subset) -> Result<Truths, Error>,
+) -> Result<Column, Error> {
+    let mut left = Subset::all(strip.rows);
+    let mut pieces = Vec::new();
+    for (case, value) in cases {
+        if left.is_empty() {
+            break;
+        }
+        let truths = is_met(case, &narrowed(strip, case, &left), &left)?;
+        let (met, others) = left.split(|at| truths.get(at) == Some(&Some(true)));
+        if !met.is_empty() {
+            let column = calculated(value, &narrowed(strip, value, &met), effort)?;
+            pieces.push((met, column));
+        }
+        left = others;
+    }
+    if !left.is_empty() {
+        let column = calculated(otherwise, &narrowed(strip, otherwise, &left), effort)?;
+        pieces.push((left, column));
+    }
+    Ok(laid(strip.rows, pieces))
 }
 
-/// How a value compares with all others, or with any; what follows one that decides is not looked
-/// at.
-fn compared(
-    value: &Item,
-    with: &[(Operator, Formula)],
-    is_any: bool,
-    of: &dyn Fn(&Formula) -> Result<Item, Error>,
-) -> Result<Item, Error> {
-    let mut told = Item::Boolean(!is_any);
-    for (operator, other) in with {
-        match ternary::binary(*operator, value, &of(other)?)? {
-            Item::Boolean(truth) if truth == is_any => return Ok(Item::Boolean(truth)),
-            Item::Boolean(_) => {}
-            _ => told = Item::Null,
+/// The first value that is there; each is evaluated for the rows that have none before it.
+fn first_of(values: &[Formula], strip: &Strip, effort: &Effort<'_>) -> Result<Column, Error> {
+    let mut left = Subset::all(strip.rows);
+    let mut pieces = Vec::new();
+    for value in values {
+        if left.is_empty() {
+            break;
         }
+        let column = calculated(value, &narrowed(strip, value, &left), effort)?;
+        let is_there = |at: usize| !column.get(at).is_null();
+        let there = Subset::of((0..column.len()).filter(|at| is_there(*at)));
+        let (met, others) = left.split(is_there);
+        pieces.push((met, picked(&column, &there).into_owned()));
+        left = others;
     }
-    Ok(told)
+    pieces.push((left.clone(), Column::Same(Item::Null, left.len())));
+    Ok(laid(strip.rows, pieces))
 }
 
 /// What comes of values that are all looked at.
-fn of_arguments(
-    formula: &Formula,
-    of: &dyn Fn(&Formula) -> Result<Item, Error>,
-) -> Result<Item, Error> {
-    let all = |values: &[Formula]| values.iter().map(of).collect::<Result<Vec<Item>, Error>>();
-    Ok(match formula {
-        Formula::Math { function, arguments } => numbers(*function, &all(arguments)?)?,
-        Formula::Text { function, arguments } => text::words(*function, &all(arguments)?)?,
-        Formula::Extreme { of, is_largest } => {
-            let wanted = if *is_largest { Ordering::Greater } else { Ordering::Less };
-            let mut best = Item::Null;
-            for item in all(of)? {
-                if best.is_null() || ternary::order(&item, &best) == Some(wanted) {
-                    best = item;
+fn of_arguments(formula: &Formula, strip: &Strip, effort: &Effort<'_>) -> Result<Column, Error> {
+    let of = |formula: &Formula| calculated(formula, strip, effort);
+    let all = |values: &[Formula]| values.iter().map(of).collect::<Result<Vec<Column>, Error>>();
+    match formula {
+        Formula::Math { function, arguments } => {
+            each_row(&all(arguments)?, effort, |arguments| numbers(*function, arguments))
+        }
+        Formula::Text { function, arguments } => each_row(&all(arguments)?, effort, |arguments| {
+            for argument in arguments {
+                if let Item::String(text) = argument {
+                    effort.read(text)?;
                 }
             }
-            best
+            text::words(*function, arguments)
+        }),
+        Formula::Extreme { of, is_largest } => {
+            let wanted = if *is_largest { Ordering::Greater } else { Ordering::Less };
+            each_row(&all(of)?, effort, |items| {
+                let mut best = &Item::Null;
+                for item in items {
+                    if best.is_null() || ternary::order(item, best) == Some(wanted) {
+                        best = item;
+                    }
+                }
+                Ok(best.clone())
+            })
         }
-        Formula::Converted { value, to } => converted(of(value)?, *to)?,
-        Formula::Window { time, bucket } => match of(time)? {
-            Item::Time(time_ns) => Item::Time(instant::window_start(time_ns, bucket)?),
-            _ => Item::Null,
-        },
-        Formula::Part { time, part } => match of(time)? {
-            Item::Time(time_ns) => instant::part(time_ns, *part),
-            _ => Item::Null,
-        },
-        _ => Item::Null,
-    })
+        Formula::Converted { value, to } => {
+            each_row(&[of(value)?], effort, |items| converted(first_of_items(items).clone(), *to))
+        }
+        Formula::Window { time, bucket } => {
+            each_row(&[of(time)?], effort, |items| match first_of_items(items) {
+                Item::Time(time_ns) => Ok(Item::Time(instant::window_start(*time_ns, bucket)?)),
+                _ => Ok(Item::Null),
+            })
+        }
+        Formula::Part { time, part } => each_row(&[of(time)?], effort, |items| {
+            Ok(match first_of_items(items) {
+                Item::Time(time_ns) => instant::part(*time_ns, *part),
+                _ => Item::Null,
+            })
+        }),
+        _ => Ok(Column::Same(Item::Null, strip.rows)),
+    }
+}
+
+fn first_of_items(items: &[Item]) -> &Item {
+    items.first().unwrap_or(&Item::Null)
 }
 
 /// A function of numbers. Functions that make floats of integers make floats of all numbers.

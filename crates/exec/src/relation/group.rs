@@ -1,9 +1,11 @@
 //! Groups of rows, in the order in which they were first seen.
 
 use super::STRIP_ROWS;
+use super::effort::Effort;
 use super::filter::passing;
 use super::formula::calculated;
 use super::strip::{Stream, Strip};
+use super::subset::Subset;
 use crate::Error;
 use crate::kernels::moments::Moments;
 use crate::kernels::number::to_f64;
@@ -46,8 +48,8 @@ fn key_of(columns: &[Column], at: usize, key: &mut Vec<u8>) {
     columns.iter().for_each(|column| spell(&column.get(at), key));
 }
 
-fn all_of(formulas: &[Formula], strip: &Strip) -> Result<Vec<Column>, Error> {
-    formulas.iter().map(|formula| calculated(formula, strip)).collect()
+fn all_of(formulas: &[Formula], strip: &Strip, effort: &Effort<'_>) -> Result<Vec<Column>, Error> {
+    formulas.iter().map(|formula| calculated(formula, strip, effort)).collect()
 }
 
 /// Rows of which there was none with the same keys before.
@@ -55,13 +57,15 @@ pub(super) struct Distinct<'q> {
     input: Box<dyn Stream + 'q>,
     keys: &'q [Formula],
     known: HashSet<Key>,
+    effort: Effort<'q>,
     charge: Charge<'q>,
     meter: &'q Meter,
 }
 
 impl<'q> Distinct<'q> {
     pub(super) fn new(input: Box<dyn Stream + 'q>, keys: &'q [Formula], meter: &'q Meter) -> Self {
-        Self { input, keys, known: HashSet::new(), charge: meter.open(), meter }
+        let effort = Effort::new(meter);
+        Self { input, keys, known: HashSet::new(), effort, charge: meter.open(), meter }
     }
 }
 
@@ -70,19 +74,19 @@ impl Stream for Distinct<'_> {
         let mut key = Vec::new();
         while let Some(strip) = self.input.next()? {
             self.meter.check(0)?;
-            let columns = all_of(self.keys, &strip)?;
-            let (mut new, mut bytes) = (Vec::new(), 0);
+            self.effort.next()?;
+            let columns = all_of(self.keys, &strip, &self.effort)?;
+            let mut new = Vec::new();
             for at in 0..strip.rows {
                 key_of(&columns, at, &mut key);
                 if !self.known.contains(&*key) {
-                    bytes += key.len() + GROUP_BYTES;
+                    self.charge.add(key.len() + GROUP_BYTES)?;
                     self.known.insert(key.as_slice().into());
-                    new.push(at..at + 1);
+                    new.push(at);
                 }
             }
-            self.charge.add(bytes)?;
             if !new.is_empty() {
-                return Ok(Some(Strip { columns, rows: strip.rows }.cut(&new)));
+                return Ok(Some(Strip { columns, rows: strip.rows }.cut(&Subset::of(new))));
             }
         }
         Ok(None)
@@ -98,6 +102,7 @@ pub(super) struct Grouped<'q> {
     groups: Vec<Group>,
     /// Groups left to hand out.
     left: std::vec::IntoIter<Group>,
+    effort: Effort<'q>,
     charge: Charge<'q>,
     meter: &'q Meter,
 }
@@ -119,6 +124,7 @@ impl<'q> Grouped<'q> {
             places: HashMap::new(),
             groups: Vec::new(),
             left: Vec::new().into_iter(),
+            effort: Effort::new(meter),
             charge: meter.open(),
             meter,
         }
@@ -154,9 +160,10 @@ impl<'q> Grouped<'q> {
 
     /// Adds the rows of a strip to their groups, run by run of one group.
     fn add(&mut self, strip: &Strip) -> Result<(), Error> {
-        let keys = all_of(&self.plan.keys, strip)?;
+        self.effort.next()?;
+        let keys = all_of(&self.plan.keys, strip, &self.effort)?;
         let values: Result<Vec<Values>, Error> =
-            self.plan.folds.iter().map(|fold| Values::of(fold, strip)).collect();
+            self.plan.folds.iter().map(|fold| Values::of(fold, strip, &self.effort)).collect();
         let values = values?;
         let is_same = keys.iter().all(|column| matches!(column, Column::Same(..)));
         let (mut key, mut from, mut place) = (Vec::new(), 0, None);
@@ -222,16 +229,16 @@ struct Values {
     /// By which times; nothing where they do not matter.
     by: Option<Column>,
     /// Which rows; nothing: all.
-    passing: Option<Vec<std::ops::Range<usize>>>,
+    passing: Option<Subset>,
 }
 
 impl Values {
-    fn of(fold: &Folded, strip: &Strip) -> Result<Self, Error> {
+    fn of(fold: &Folded, strip: &Strip, effort: &Effort<'_>) -> Result<Self, Error> {
         let has_times = matches!(fold.fold, Fold::Earliest | Fold::Latest);
         Ok(Self {
-            values: calculated(&fold.of, strip)?,
-            by: has_times.then(|| calculated(&fold.by, strip)).transpose()?,
-            passing: fold.condition.as_ref().map(|of| passing(of, strip)).transpose()?,
+            values: calculated(&fold.of, strip, effort)?,
+            by: has_times.then(|| calculated(&fold.by, strip, effort)).transpose()?,
+            passing: fold.condition.as_ref().map(|of| passing(of, strip, effort)).transpose()?,
         })
     }
 }
@@ -280,8 +287,8 @@ impl State {
             |run: &std::ops::Range<usize>| run.start.max(rows.start)..run.end.min(rows.end);
         match &values.passing {
             None => self.add_run(values, rows),
-            Some(runs) => {
-                let runs = runs.iter().map(within).filter(|run| run.start < run.end);
+            Some(passing) => {
+                let runs = passing.runs().iter().map(within).filter(|run| run.start < run.end);
                 runs.map(|run| self.add_run(values, run)).sum()
             }
         }

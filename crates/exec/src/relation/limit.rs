@@ -1,6 +1,7 @@
 //! Some rows of many.
 
 use super::strip::{Stream, Strip};
+use super::subset::Subset;
 use crate::Error;
 use crate::limits::{Meter, Turns};
 
@@ -39,7 +40,7 @@ impl Stream for Limited<'_> {
             }
             if wanted > 0 {
                 let run = from as usize..(from + wanted) as usize;
-                return Ok(Some(strip.cut(&[run])));
+                return Ok(Some(strip.cut(&Subset::of(run))));
             }
         }
         Ok(None)

@@ -1,6 +1,7 @@
 //! Rows in order. All are held, unless the first few are wanted: then little more than these.
 
 use super::STRIP_ROWS;
+use super::effort::Effort;
 use super::formula::calculated;
 use super::strip::{Stream, Strip};
 use crate::Error;
@@ -9,6 +10,7 @@ use crate::limits::{Charge, Meter};
 use crate::rows::sorted;
 use foliot_model::{Column, Item};
 use foliot_plan::relation::Order;
+use std::borrow::Cow;
 use std::cmp::Ordering;
 
 /// Rows in order.
@@ -49,25 +51,25 @@ impl<'q> Sorted<'q> {
 
     /// Reads all rows and puts them in order.
     fn gather(&mut self, mut input: Box<dyn Stream + 'q>) -> Result<(), Error> {
-        let order = |a: &Row, b: &Row| compare(self.by, &a.keys, &b.keys);
+        let order = |a: &Row, b: &Row| compare(self.by, a.keys.iter().map(Cow::Borrowed), &b.keys);
         let wanted = self.wanted.map(|wanted| usize::try_from(wanted).unwrap_or(usize::MAX));
         let room = wanted.map(|wanted| wanted.saturating_mul(2).saturating_add(STRIP_ROWS));
         let (mut rows, mut bytes) = (Vec::new(), 0);
         // Behind the last of the first few nothing is wanted.
         let mut last: Option<Vec<Item>> = None;
-        let mut keys: Vec<Item> = Vec::with_capacity(self.by.len());
+        let effort = Effort::new(self.meter);
         while let Some(strip) = input.next()? {
             self.columns = strip.columns.len();
             self.meter.check(0)?;
-            let columns = self.by.iter().map(|order| calculated(&order.by, &strip));
+            effort.next()?;
+            let columns = self.by.iter().map(|order| calculated(&order.by, &strip, &effort));
             let columns = columns.collect::<Result<Vec<Column>, Error>>()?;
             for at in 0..strip.rows {
-                keys.clear();
-                keys.extend(columns.iter().map(|column| column.get(at).into_owned()));
-                if last.as_ref().is_some_and(|last| compare(self.by, &keys, last).is_ge()) {
+                let keys = || columns.iter().map(|column| column.get(at));
+                if last.as_ref().is_some_and(|last| compare(self.by, keys(), last).is_ge()) {
                     continue;
                 }
-                let row = Row { keys: keys.clone(), items: strip.row(at) };
+                let row = Row { keys: keys().map(Cow::into_owned).collect(), items: strip.row(at) };
                 bytes += row.bytes();
                 rows.push(row);
             }
@@ -90,20 +92,24 @@ impl<'q> Sorted<'q> {
     }
 }
 
-fn compare(by: &[Order], a: &[Item], b: &[Item]) -> Ordering {
-    let each = by.iter().zip(a.iter().zip(b)).map(|(order, (a, b))| {
+/// The order of two rows by their keys; keys behind those that differ are not looked at.
+fn compare<'i>(by: &[Order], a: impl Iterator<Item = Cow<'i, Item>>, b: &[Item]) -> Ordering {
+    for ((order, a), b) in by.iter().zip(a).zip(b) {
         let first = |is_first: bool| if is_first { Ordering::Less } else { Ordering::Greater };
-        match (a.is_null(), b.is_null()) {
+        let told = match (a.is_null(), b.is_null()) {
             (true, true) => Ordering::Equal,
             (true, false) => first(order.nulls_first),
             (false, true) => first(!order.nulls_first),
             (false, false) => {
-                let values = ternary::order(a, b).unwrap_or(Ordering::Equal);
+                let values = ternary::order(&a, b).unwrap_or(Ordering::Equal);
                 if order.descending { values.reverse() } else { values }
             }
+        };
+        if told.is_ne() {
+            return told;
         }
-    });
-    each.into_iter().find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
+    }
+    Ordering::Equal
 }
 
 impl Stream for Sorted<'_> {

@@ -1,17 +1,21 @@
 //! Operators against the same in a few lines: rows as lists, null as `None`.
 
-use super::formula::evaluate;
+use super::effort::Effort;
+use super::filter::{Calculated, Filtered};
+use super::formula::calculated;
 use super::group::{Distinct, Grouped};
 use super::limit::Limited;
 use super::sort::Sorted;
 use super::strip::{Listed, Stream, Strip};
+use crate::Error;
 use crate::limits::{Cancel, Limits, Meter};
-use foliot_model::Item;
-use foliot_plan::relation::{self, Fold, Folded, Formula, Order, Relation};
+use foliot_model::{Item, Test};
+use foliot_plan::relation::{self, Fold, Folded, Formula, Order, Relation, Words};
 use foliot_plan::rows::Operator;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// Two integers, or none, a row.
 type Pair = (Option<i64>, Option<i64>);
@@ -123,9 +127,10 @@ proptest! {
         let formula = condition.formula();
         let mut strip = Strip::new(2);
         rows(&pairs).into_iter().for_each(|row| strip.push(row));
+        let meter = meter();
+        let found = calculated(&formula, &strip, &Effort::new(&meter)).unwrap();
         for (at, pair) in pairs.iter().enumerate() {
-            let found = evaluate(&formula, &strip, at).unwrap();
-            prop_assert_eq!(found, truth(condition.means(*pair)));
+            prop_assert_eq!(found.get(at).into_owned(), truth(condition.means(*pair)));
         }
     }
 
@@ -303,7 +308,7 @@ fn values_are_compared_by_three_valued_logic() {
         },
     ];
     let input = Box::new(Listed::new(3, &items));
-    let found = all(super::filter::Calculated { input, columns: &formulas });
+    let found = all(Calculated::new(input, &formulas, &meter()));
     let expected = rows.iter().map(|&[a, b, c]| {
         let compared = |x: Option<i64>, y: Option<i64>, holds: fn(i64, i64) -> bool| {
             x.zip(y).map(|(x, y)| holds(x, y))
@@ -351,9 +356,83 @@ fn what_is_not_chosen_is_not_calculated() {
         Formula::FirstOf(vec![Formula::Constant(Item::String(Arc::from("x"))), wrong.clone()]);
     let mut strip = Strip::new(0);
     strip.push([]);
-    let of = |formula: &Formula| evaluate(formula, &strip, 0);
+    let meter = meter();
+    let effort = Effort::new(&meter);
+    let of = |formula: &Formula| {
+        calculated(formula, &strip, &effort).map(|column| column.get(0).into_owned())
+    };
     assert_eq!(of(&chosen).unwrap(), Item::Integer(1));
     assert_eq!(of(&either).unwrap(), Item::Boolean(true));
     assert_eq!(of(&first).unwrap(), Item::String("x".into()));
     assert!(of(&wrong).is_err());
+}
+
+/// Rows with long texts, of which there are two in memory, and a number.
+fn texts(count: usize, bytes: usize) -> Vec<Vec<Item>> {
+    let [one, other]: [Arc<str>; 2] = ["ab", "ba"].map(|text| text.repeat(bytes / 2).into());
+    let text = |at: usize| if at.is_multiple_of(2) { one.clone() } else { other.clone() };
+    (0..count).map(|at| vec![Item::String(text(at)), Item::Integer(at as i64)]).collect()
+}
+
+/// A strip of long texts, in which many patterns are looked for, takes minutes.
+#[test]
+fn formulas_end_when_their_time_is_over() {
+    let text = || Box::new(Formula::Column(0));
+    let none = |length: usize| {
+        let test = Test::regex(&format!("{}x.y", "ab".repeat(length))).unwrap();
+        Formula::Passes { text: text(), test }
+    };
+    let either = |left, right| Formula::Binary {
+        operator: Operator::Or,
+        left: Box::new(left),
+        right: Box::new(right),
+    };
+    let condition = (1..20).map(none).reduce(either).unwrap();
+    let rows = texts(1000, 1 << 20);
+    let limits = Limits { seconds: Duration::from_millis(200), ..Limits::default() };
+    let meter = Meter::new(limits, Cancel::default());
+    let began = Instant::now();
+    let mut filtered = Filtered::new(Box::new(Listed::new(2, &rows)), &condition, &meter);
+    assert!(matches!(filtered.next(), Err(Error::Deadline { .. })));
+    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+}
+
+#[test]
+fn texts_that_formulas_make_are_charged_as_long_as_their_strip_is_looked_at() {
+    let joined = |column| {
+        let arguments = vec![Formula::Column(column), Formula::Column(column)];
+        Formula::Text { function: Words::Concat, arguments }
+    };
+    // Numbers have short texts. What is only passed on is held by the rows that it comes from.
+    let columns = [Formula::Column(0), joined(1)];
+    let rows = texts(2000, 1 << 20);
+    let meter =
+        Meter::new(Limits { memory_bytes: 8 << 20, ..Limits::default() }, Cancel::default());
+    let mut calculated = Calculated::new(Box::new(Listed::new(2, &rows)), &columns, &meter);
+    while calculated.next().unwrap().is_some() {}
+    assert!(meter.memory_peak_bytes() > 2 * 1000 && meter.memory_peak_bytes() < 1 << 20);
+    drop(calculated);
+    assert_eq!(meter.memory_bytes(), 0);
+    // Texts of a quarter of a megabyte, each of which becomes twice as long.
+    let rows = texts(100, 1 << 18);
+    let columns = [joined(0)];
+    let mut calculated = Calculated::new(Box::new(Listed::new(2, &rows)), &columns, &meter);
+    assert!(matches!(calculated.next(), Err(Error::Memory { .. })));
+    drop(calculated);
+    assert_eq!(meter.memory_bytes(), 0);
+}
+
+/// What is printed at a time is small, however long texts are that come again and again.
+#[test]
+fn answers_come_in_pieces_of_little_text() {
+    let mut strip = Strip::new(2);
+    let text: Arc<str> = "x".repeat(300).into();
+    (0..1000).for_each(|at| strip.push([Item::String(text.clone()), Item::Integer(at)]));
+    let pieces = strip.pieces(1000);
+    assert_eq!(pieces.len(), 334);
+    assert_eq!(pieces[..2], [(0..3, 900), (3..6, 900)]);
+    assert_eq!(pieces.last(), Some(&(999..1000, 300)));
+    let wide = strip.pieces(10);
+    assert_eq!((wide.len(), &wide[0]), (1000, &(0..1, 300)), "a row alone may have more");
+    assert_eq!(strip.pieces(1 << 20), [(0..1000, 300_000)]);
 }

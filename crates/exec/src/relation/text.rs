@@ -4,6 +4,7 @@ use super::instant;
 use crate::Error;
 use foliot_model::Item;
 use foliot_plan::relation::Words;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// Bytes that a text made by a function may have.
@@ -48,7 +49,6 @@ pub(super) fn words(function: Words, arguments: &[Item]) -> Result<Item, Error> 
     };
     let first = text(0);
     let blanks: Arc<str> = if arguments.len() > 1 { text(1) } else { " ".into() };
-    let is_blank = |c: char| blanks.contains(c);
     let count = |text: &str| Item::Integer(text.chars().count() as i64);
     made(match function {
         Words::Length => return Ok(count(&first)),
@@ -59,9 +59,7 @@ pub(super) fn words(function: Words, arguments: &[Item]) -> Result<Item, Error> 
         Words::StartsWith => return Ok(Item::Boolean(first.starts_with(&*text(1)))),
         Words::Lower => first.to_lowercase(),
         Words::Upper => first.to_uppercase(),
-        Words::Trim => first.trim_matches(is_blank).to_owned(),
-        Words::TrimStart => first.trim_start_matches(is_blank).to_owned(),
-        Words::TrimEnd => first.trim_end_matches(is_blank).to_owned(),
+        Words::Trim | Words::TrimStart | Words::TrimEnd => trimmed(function, &first, &blanks),
         Words::Replace if text(1).is_empty() => first.to_string(),
         Words::Replace => {
             let found = first.matches(&*text(1)).count();
@@ -80,12 +78,27 @@ pub(super) fn words(function: Words, arguments: &[Item]) -> Result<Item, Error> 
         Words::Right => {
             let count = number(1).unwrap_or_default();
             let chars = first.chars().count() as i64;
-            let from = if count < 0 { 1 - count } else { chars.saturating_sub(count) + 1 };
+            let from = match count {
+                ..0 => 1i64.saturating_sub(count),
+                _ => chars.saturating_sub(count) + 1,
+            };
             part(&first, from, i64::MAX)
         }
         Words::Piece => piece(&first, &text(1), number(2).unwrap_or_default())?.to_owned(),
         Words::Concat | Words::Join => first.to_string(),
     })
+}
+
+/// A text without these characters at its ends. Either text may be long: each is gone through once.
+fn trimmed(function: Words, text: &str, blanks: &str) -> String {
+    let blanks: HashSet<char> = blanks.chars().collect();
+    let is_blank = |c: char| blanks.contains(&c);
+    let trimmed = match function {
+        Words::TrimStart => text.trim_start_matches(is_blank),
+        Words::TrimEnd => text.trim_end_matches(is_blank),
+        _ => text.trim_matches(is_blank),
+    };
+    trimmed.to_owned()
 }
 
 /// The piece with this number between the places where `by` stands, from 1, or from -1 backwards;
@@ -147,6 +160,10 @@ mod tests {
         assert_eq!(of(Words::Left, &[text("abc"), int(-1)]), text("ab"));
         assert_eq!(of(Words::Right, &[text("abc"), int(2)]), text("bc"));
         assert_eq!(of(Words::Right, &[text("abc"), int(-1)]), text("bc"));
+        assert_eq!(of(Words::Right, &[text("abc"), int(i64::MIN + 1)]), text(""));
+        // What is trimmed and by what are both long: one look at each letter is enough.
+        let (long, by) = ("a".repeat(1 << 20), format!("{}a", "b".repeat((1 << 20) - 1)));
+        assert_eq!(of(Words::Trim, &[text(&long), text(&by)]), text(""));
         assert_eq!(of(Words::Piece, &[text("a.b.c"), text("."), int(2)]), text("b"));
         assert_eq!(of(Words::Piece, &[text("a.b.c"), text("."), int(4)]), text(""));
         assert_eq!(of(Words::Piece, &[text("a.b.c"), text("."), int(-1)]), text("c"));

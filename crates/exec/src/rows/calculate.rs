@@ -13,9 +13,14 @@ enum Null {
     Nothing,
 }
 
-/// The value of `calculate`.
+/// The value of `calculate` over the columns of a selection.
 pub(super) fn evaluate(calculate: &Calculate, time_ns: i64, slots: &[Item]) -> Item {
     value(calculate, time_ns, slots, Null::False)
+}
+
+/// The value of `calculate` over stored fields.
+pub(super) fn of_stored(calculate: &Calculate, time_ns: i64, slots: &[Item]) -> Item {
+    value(calculate, time_ns, slots, Null::Nothing)
 }
 
 /// Whether a condition holds of the columns of a selection.
@@ -25,12 +30,27 @@ pub(super) fn holds(condition: &Calculate, time_ns: i64, slots: &[Item]) -> bool
 
 /// Whether a condition holds of stored fields.
 pub(super) fn holds_of_stored(condition: &Calculate, time_ns: i64, slots: &[Item]) -> bool {
-    value(condition, time_ns, slots, Null::Nothing) == Item::Boolean(true)
+    // Most conditions are comparisons with constants, all of which must hold: no copy is made.
+    if let Calculate::Binary { operator, left, right } = condition {
+        if *operator == Operator::And {
+            return holds_of_stored(left, time_ns, slots) && holds_of_stored(right, time_ns, slots);
+        }
+        if let (Calculate::Slot(slot), Calculate::Constant(with)) = (&**left, &**right) {
+            return compares(*operator, slots.get(*slot).unwrap_or(&Item::Null), with);
+        }
+    }
+    of_stored(condition, time_ns, slots) == Item::Boolean(true)
 }
 
 /// Whether a stored value compares so with another one.
 pub(super) fn compares(operator: Operator, left: &Item, right: &Item) -> bool {
-    binary(operator, left.clone(), right.clone(), Null::Nothing) == Item::Boolean(true)
+    let told = match (left, right) {
+        (Item::Float(left), Item::Float(right)) => compare(operator, left, right),
+        (Item::Integer(left), Item::Integer(right)) => compare(operator, left, right),
+        _ => None,
+    };
+    let told = told.unwrap_or_else(|| binary(operator, left.clone(), right.clone(), Null::Nothing));
+    told == Item::Boolean(true)
 }
 
 fn value(calculate: &Calculate, time_ns: i64, slots: &[Item], null: Null) -> Item {
@@ -272,6 +292,60 @@ mod tests {
             right: Calculate::Constant(Item::Boolean(true)).into(),
         };
         assert!(holds_of_stored(&either, 0, &[Item::Null]));
+    }
+
+    /// What is looked at without a copy comes to what is reckoned.
+    #[test]
+    fn conditions_hold_where_their_value_is_true() {
+        let items = [
+            Item::Null,
+            Item::Boolean(true),
+            Item::Boolean(false),
+            Item::Float(2.5),
+            Item::Float(f64::NAN),
+            Item::Integer(-2),
+            Item::Unsigned(u64::MAX),
+            Item::String("a".into()),
+        ];
+        let operators = [
+            Operator::Add,
+            Operator::BitAnd,
+            Operator::Or,
+            Operator::Equal,
+            Operator::NotEqual,
+            Operator::Less,
+            Operator::LessOrEqual,
+            Operator::Greater,
+            Operator::GreaterOrEqual,
+        ];
+        let two = |operator, left: Calculate, right: Calculate| Calculate::Binary {
+            operator,
+            left: left.into(),
+            right: right.into(),
+        };
+        let is_true = |condition: &Calculate, slots: &[Item]| {
+            value(condition, 0, slots, Null::Nothing) == Item::Boolean(true)
+        };
+        for (left, right) in
+            items.iter().flat_map(|left| items.iter().map(move |right| (left, right)))
+        {
+            let slots = [left.clone(), right.clone()];
+            for operator in operators {
+                let with = Calculate::Constant(right.clone());
+                let first = two(operator, Calculate::Slot(0), with);
+                assert_eq!(
+                    holds_of_stored(&first, 0, &slots),
+                    is_true(&first, &slots),
+                    "{first:?} {left:?}"
+                );
+                let both = two(Operator::And, first.clone(), Calculate::Slot(1));
+                assert_eq!(
+                    holds_of_stored(&both, 0, &slots),
+                    is_true(&both, &slots),
+                    "{both:?} {left:?}"
+                );
+            }
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The sources that a scan reads: found by what the condition says of labels, grouped by head, in
 //! the order of their keys.
 
-use super::calculate::evaluate;
+use super::calculate::of_stored;
 use super::matchers;
 use super::row::Head;
 use crate::Error;
@@ -387,6 +387,9 @@ fn specialise(condition: &Calculate, scan: &Scan, labels: &Labels) -> Calculate 
             Some(Carried::Nothing) | None => constant(Item::Null),
         },
         Calculate::Binary { operator, left, right } => {
+            if let Some(is_met) = beside(*operator, (left, right), scan, labels) {
+                return constant(Item::Boolean(is_met));
+            }
             let left = specialise(left, scan, labels);
             let right = specialise(right, scan, labels);
             join(*operator, left, right)
@@ -396,7 +399,7 @@ fn specialise(condition: &Calculate, scan: &Scan, labels: &Labels) -> Calculate 
             let is_known = matches!(text, Calculate::Constant(_));
             let (text, test) = (Box::new(text), test.clone());
             let passes = Calculate::Passes { text, test, negated: *negated };
-            if is_known { constant(evaluate(&passes, 0, &[])) } else { passes }
+            if is_known { constant(of_stored(&passes, 0, &[])) } else { passes }
         }
         Calculate::Math { function, arguments } => Calculate::Math {
             function: *function,
@@ -406,13 +409,40 @@ fn specialise(condition: &Calculate, scan: &Scan, labels: &Labels) -> Calculate 
     }
 }
 
+/// Whether a label compares so with another label or with a field, where that is known: a label
+/// that is absent is equal to the empty text, and to nothing else that has a name, as InfluxDB 1
+/// has it.
+fn beside(
+    operator: Operator,
+    (left, right): (&Calculate, &Calculate),
+    scan: &Scan,
+    labels: &Labels,
+) -> Option<bool> {
+    let (Calculate::Slot(left), Calculate::Slot(right)) = (left, right) else { return None };
+    let [left, right] = [left, right].map(|slot| scan.condition_slots.get(*slot));
+    let of = |name| labels.get(name);
+    match (operator, left?, right?) {
+        (Operator::Equal, Carried::Label(left), Carried::Label(right)) => {
+            Some(of(left).is_some() && of(left) == of(right))
+        }
+        (Operator::NotEqual, Carried::Label(left), Carried::Label(right)) => {
+            Some(of(left).is_none() || of(left) != of(right))
+        }
+        (Operator::Equal | Operator::NotEqual, Carried::Label(name), Carried::Field(..))
+        | (Operator::Equal | Operator::NotEqual, Carried::Field(..), Carried::Label(name)) => {
+            of(name).is_none().then_some(false)
+        }
+        _ => None,
+    }
+}
+
 fn join(operator: Operator, left: Calculate, right: Calculate) -> Calculate {
     use Calculate::Constant;
     use Item::Boolean;
     match (operator, &left, &right) {
         (_, Constant(_), Constant(_)) => {
             let both = Calculate::Binary { operator, left: left.into(), right: right.into() };
-            Constant(evaluate(&both, 0, &[]))
+            Constant(of_stored(&both, 0, &[]))
         }
         (Operator::And, Constant(Boolean(false)), _)
         | (Operator::And, _, Constant(Boolean(false))) => Constant(Boolean(false)),

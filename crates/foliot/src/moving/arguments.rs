@@ -2,7 +2,8 @@
 
 use crate::arguments::{layers, with_store_settings};
 use clap::{Arg, ArgAction, ArgMatches, Command as Clap};
-use foliot_migrate::parquet::Told;
+use foliot_migrate::Told;
+use foliot_migrate::csv::{Precision, Spelled, is_mark};
 use foliot_server::config::Layers;
 use jiff::Timestamp;
 use jiff::civil::DateTime;
@@ -32,6 +33,8 @@ pub(crate) struct Move {
     pub(crate) organisation: Option<String>,
     /// What the columns of a file of columns mean.
     pub(crate) columns: Told,
+    /// How a file of commas is written.
+    pub(crate) spelled: Spelled,
     /// Database and retention policy, when they are given.
     pub(crate) database: Option<String>,
     pub(crate) policy: Option<String>,
@@ -42,13 +45,6 @@ pub(crate) struct Move {
 
 /// One subcommand for each format that can be brought in.
 pub(crate) fn import_command() -> Clap {
-    let format =
-        |name, about| with_store_settings(Clap::new(name).about(about).arg(file()).args(place()));
-    let url = || {
-        let help = "Goes through the running server at this address instead of opening the store \
-                    [env for who asks: FOLIOT_TOKEN]";
-        Arg::new("url").long("url").value_name("URL").help(help)
-    };
     Clap::new("import")
         .about("Brings another database's dump in")
         .subcommand_required(true)
@@ -65,7 +61,6 @@ pub(crate) fn import_command() -> Clap {
                 "Reads what `influx_inspect export` writes, zipped or not, or InfluxDB 1's files",
             )
             .arg(url())
-            .arg(dry_run())
             .arg(from("InfluxDB 1")),
         )
         .subcommand(
@@ -78,7 +73,6 @@ pub(crate) fn import_command() -> Clap {
                      foliot import influx2 ~/.influxdbv2/engine/data/12ab34cd56ef78ab --db garden",
                 )
                 .arg(url())
-                .arg(dry_run())
                 .arg(from("InfluxDB 2"))
                 .args(["token", "org"].map(of_version_2)),
         )
@@ -90,25 +84,56 @@ pub(crate) fn import_command() -> Clap {
                 .arg(url())
                 .arg(dry_run()),
         ))
-        .subcommand(with_store_settings(
-            Clap::new("parquet")
-                .about("Reads a Parquet file: one that Foliot wrote, or another with a column of times")
-                .after_help(
-                    "Columns of texts become labels, columns of numbers fields.\n\n\
-                     Examples:\n  \
-                     foliot import parquet samples.parquet\n  \
-                     foliot import parquet weather.parquet --measurement weather --time at --text note",
-                )
-                .arg(Arg::new("file").value_name("FILE").required(true).help("The file"))
-                .args(columns())
-                .args(place())
-                .arg(url())
-                .arg(dry_run()),
-        ))
+        .subcommand(parquet())
+        .subcommand(csv())
+}
+
+fn parquet() -> Clap {
+    with_store_settings(
+        Clap::new("parquet")
+            .about("Reads a Parquet file: one that Foliot wrote, or another with a column of times")
+            .after_help(
+                "Columns of texts become labels, columns of numbers fields.\n\n\
+                 Examples:\n  \
+                 foliot import parquet samples.parquet\n  \
+                 foliot import parquet weather.parquet --measurement weather --time at --text note",
+            )
+            .arg(Arg::new("file").value_name("FILE").required(true).help("The file"))
+            .args(columns())
+            .args(place())
+            .arg(url())
+            .arg(dry_run()),
+    )
+}
+
+fn csv() -> Clap {
+    format("csv", "Reads rows of commas below a header, zipped or not, as Foliot writes them")
+        .after_help(
+            "Columns of texts become labels, columns of numbers fields. A file that Foliot wrote \
+             says itself what they are.\n\n\
+             Examples:\n  \
+             foliot import csv samples.csv\n  \
+             foliot import csv weather.csv --measurement weather --time at --text note\n  \
+             foliot import csv rooms.csv --measurement rooms --label room --separator ';' --dry-run",
+        )
+        .args(columns())
+        .args(spelling())
+        .arg(url())
+}
+
+/// What is brought in from a file or a pipe.
+fn format(name: &'static str, about: &'static str) -> Clap {
+    with_store_settings(Clap::new(name).about(about).arg(file()).args(place()).arg(dry_run()))
+}
+
+fn url() -> Arg {
+    let help = "Goes through the running server at this address instead of opening the store [env \
+                for who asks: FOLIOT_TOKEN]";
+    Arg::new("url").long("url").value_name("URL").help(help)
 }
 
 /// What is said of the columns of a file.
-fn columns() -> [Arg; 4] {
+fn columns() -> [Arg; 5] {
     let option =
         |name: &'static str, value, help| Arg::new(name).long(name).value_name(value).help(help);
     [
@@ -116,8 +141,47 @@ fn columns() -> [Arg; 4] {
         option("time", "COLUMN", "The column of times [time, or the only one with timestamps]"),
         option("text", "COLUMN", "A column of texts that is a field and no label; several times")
             .action(ArgAction::Append),
+        option(
+            "label",
+            "COLUMN",
+            "A column of numbers that is a label and no field; several times",
+        )
+        .action(ArgAction::Append),
         option("without", "COLUMN", "Leaves a column out; several times").action(ArgAction::Append),
     ]
+}
+
+/// How a file of commas is written.
+fn spelling() -> [Arg; 2] {
+    [
+        Arg::new("separator")
+            .long("separator")
+            .value_name("MARK")
+            .value_parser(mark)
+            .help("What divides cells: one sign, or tab [,]"),
+        Arg::new("precision")
+            .long("precision")
+            .value_name("UNIT")
+            .value_parser(["s", "ms", "us", "ns"])
+            .help("What numbers in the column of times count [as their size says]"),
+    ]
+}
+
+fn mark(text: &str) -> Result<u8, &'static str> {
+    let mark = match text.as_bytes() {
+        b"tab" | b"\\t" => b'\t',
+        [mark] => *mark,
+        _ => 0,
+    };
+    is_mark(mark).then_some(mark).ok_or("give one sign, such as ';', or tab")
+}
+
+fn spelled(matches: &ArgMatches) -> Spelled {
+    let precision = matches.try_get_one::<String>("precision").ok().flatten();
+    Spelled {
+        separator: matches.try_get_one::<u8>("separator").ok().flatten().copied(),
+        precision: precision.and_then(|name| Precision::named(name)),
+    }
 }
 
 fn told(matches: &ArgMatches) -> Told {
@@ -130,6 +194,7 @@ fn told(matches: &ArgMatches) -> Told {
         measurement: given("measurement"),
         time: given("time"),
         texts: all("text"),
+        labels: all("label"),
         without: all("without"),
     }
 }
@@ -166,7 +231,7 @@ pub(crate) fn export_command() -> Clap {
         .long("format")
         .value_name("FORMAT")
         .required(true)
-        .value_parser(["line", "opentsdb", "ticktock", "parquet"])
+        .value_parser(["line", "opentsdb", "ticktock", "parquet", "csv"])
         .help("The format to write");
     let bound = |name: &'static str, help: &'static str| {
         Arg::new(name)
@@ -250,6 +315,7 @@ pub(crate) fn read(format: &str, matches: &ArgMatches) -> Result<Move, String> {
         token: given("token").or_else(|| std::env::var(TOKEN_VARIABLE).ok()),
         organisation: given("org"),
         columns: told(matches),
+        spelled: spelled(matches),
         database: given("db"),
         policy: given("rp"),
         start_ns: seconds("start").map_or(i64::MIN, |at| at.saturating_mul(SECOND)),

@@ -104,8 +104,10 @@ pub(super) fn run(ask: Ask) -> Result<ExitCode, String> {
             editor.add_history_entry(line).map_err(failed)?;
         }
         let Some(Names { ask }) = editor.helper_mut() else { break };
-        if !obey(ask, line) {
-            break;
+        match obey(ask, line, &mut io::stdout().lock()) {
+            Ok(true) => {}
+            Ok(false) => break,
+            Err(sentence) => complain(&sentence),
         }
     }
     if let Some(file) = &history {
@@ -118,28 +120,47 @@ pub(super) fn run(ask: Ask) -> Result<ExitCode, String> {
 }
 
 /// Does what a line says; no when that is to end.
-fn obey(ask: &mut Ask, line: &str) -> bool {
+///
+/// # Errors
+/// What the server says, why it cannot be asked, or what may be said instead.
+pub(super) fn obey(ask: &mut Ask, line: &str, out: &mut dyn Write) -> Result<bool, String> {
     let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
-    let rest = rest.trim().trim_matches('"');
+    let rest = rest.trim().trim_end_matches(';').trim_end().trim_matches('"');
     match (&*word.to_ascii_lowercase(), rest) {
-        ("quit" | "exit", "") => return false,
+        ("quit" | "exit", "") => return Ok(false),
         ("help", "") => say(HELP),
-        ("use", name) if !name.is_empty() => name.clone_into(&mut ask.database),
+        ("use", name) if !name.is_empty() => {
+            check_database(&ask.client, name)?;
+            name.clone_into(&mut ask.database);
+        }
         ("start", time) if !time.is_empty() => ask.start = Some(time.to_owned()),
         ("end", time) if !time.is_empty() => ask.end = Some(time.to_owned()),
         ("format", name @ ("table" | "csv" | "json" | "markdown")) => {
             ask.format = Format::named(name);
         }
         ("language", name @ ("influxql" | "sql")) => ask.is_sql = name == "sql",
-        ("language", _) => complain("language is influxql or sql"),
-        ("format", _) => complain("format is one of table, csv, json, markdown"),
-        _ => {
-            if let Err(sentence) = ask.put(line, &mut io::stdout().lock()) {
-                complain(&sentence);
-            }
-        }
+        ("language", _) => return Err("language is influxql or sql".to_owned()),
+        ("format", _) => return Err("format is one of table, csv, json, markdown".to_owned()),
+        _ => ask.put(line, out)?,
     }
-    true
+    Ok(true)
+}
+
+/// Refuses a database, or `database/policy`, that is not among those that the server lists.
+fn check_database(client: &Client, name: &str) -> Result<(), String> {
+    let database = name.split('/').next().unwrap_or(name);
+    let listed = |search| {
+        let pairs = [("of", Some("databases")), ("search", search)];
+        catalogue(client, &format!("/api/foliot/v1/catalogue?{}", parameters(&pairs)))
+    };
+    if listed(Some(database)).iter().any(|known| known == database) {
+        return Ok(());
+    }
+    match listed(None) {
+        // A server that cannot be asked says so when a statement is sent.
+        all if all.is_empty() => Ok(()),
+        all => Err(format!("there is no database {database}, but {}", all.join(", "))),
+    }
 }
 
 /// `foliot/history` where the user's programs keep what they remember; none without a home.

@@ -1,30 +1,27 @@
 //! Writes the series of a snapshot, a row for each sample.
 
 use super::{Column, FIELD, Kind, MEASUREMENT, TIME, VALUES, Writer};
+use crate::columns::{label_names, labels_at};
 use crate::error::Error;
-use crate::export::{Exported, export};
-use foliot_engine::{Identity, Snapshot};
-use foliot_model::{Kind as ValueKind, Selector, TimeRange, Value};
-use std::collections::BTreeSet;
+use crate::export::{Exported, Wanted, export};
+use foliot_model::{Kind as ValueKind, Value};
 use std::io::Write;
 
 /// The columns before those of labels.
 const FIRST: [(&str, Kind); 3] =
     [(TIME, Kind::Time), (MEASUREMENT, Kind::Text), (FIELD, Kind::Text)];
 
-/// Writes series with all their samples in `range`. Each name of a label is a column, of which
+/// Writes the wanted series with all their samples. Each name of a label is a column, of which
 /// readers and the writer hold a group of rows.
 ///
 /// # Errors
 /// When a part cannot be read, `out` fails, or the series have more than `labels_max` label names.
 pub fn export_to(
     out: impl Write + Send,
-    snapshot: &Snapshot,
-    selector: &Selector,
-    range: TimeRange,
+    wanted: &Wanted<'_>,
     labels_max: usize,
 ) -> Result<Exported, Error> {
-    let names = label_names(snapshot, selector, range, labels_max)?;
+    let names = label_names(wanted, labels_max)?;
     let plain = |(name, kind): (&str, Kind)| column(name, kind, false);
     let labels = names.iter().map(|name| column(name, Kind::Text, true));
     let columns: Vec<Column> =
@@ -33,7 +30,7 @@ pub fn export_to(
     let values_at = FIRST.len() + names.len();
     let mut exported = Exported::default();
     let mut last = None;
-    export(snapshot, selector, range, &mut |identity, samples| {
+    export(wanted, &mut |identity, samples| {
         let name = Some((identity.source, identity.measurement.clone(), identity.field.clone()));
         exported.series += u64::from(last != name);
         last = name;
@@ -74,39 +71,6 @@ fn value_at(kind: ValueKind) -> Option<usize> {
         ValueKind::Histogram => return None,
     };
     VALUES.iter().position(|(_, kind)| *kind == wanted)
-}
-
-/// Names of labels that the series have, in order.
-fn label_names(
-    snapshot: &Snapshot,
-    selector: &Selector,
-    range: TimeRange,
-    labels_max: usize,
-) -> Result<Vec<String>, Error> {
-    let mut names: BTreeSet<String> = BTreeSet::new();
-    for sid in snapshot.select(selector, range)? {
-        let Some(identity) = snapshot.identity(sid)? else { continue };
-        for label in &identity.labels {
-            if !names.contains(&*label.name) {
-                names.insert(label.name.to_string());
-            }
-        }
-        if names.len() > labels_max {
-            return Err(Error::Format(format!(
-                "the series have more than {labels_max} names of labels (limits.parquet_labels), \
-                 each of which would be a column; a shorter time or another --db may have fewer, \
-                 and `--format line` takes any number"
-            )));
-        }
-    }
-    Ok(names.into_iter().collect())
-}
-
-/// The labels of a series, with the places of their columns.
-fn labels_at<'a>(identity: &'a Identity, names: &[String]) -> Vec<(usize, &'a str)> {
-    let at = |name: &str| names.binary_search_by(|known| known.as_str().cmp(name)).ok();
-    let labels = identity.labels.iter();
-    labels.filter_map(|label| Some((at(&label.name)?, &*label.value))).collect()
 }
 
 #[cfg(test)]

@@ -2,18 +2,17 @@
 
 use super::leaf::Leaf;
 use super::pages::{Held, Pages};
-use super::shape::{Origin, Shape, Told, is_unsigned};
+use super::schema::{is_unsigned, shape};
 use super::{Bounds, footer, said};
+use crate::columns::{Shape, Told, push_line};
 use crate::error::Error;
 use crate::import::Import;
-use crate::line::fault_of;
 use ::parquet::column::reader::get_column_reader;
 use ::parquet::errors::ParquetError;
 use ::parquet::file::metadata::{
     ColumnChunkMetaData, ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData,
 };
-use foliot_model::{DEFAULT_FIELD, Value};
-use foliot_proto_influx::LineWriter;
+use foliot_model::Value;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::path::Path;
@@ -59,10 +58,7 @@ impl File {
             read.map_err(|error| damaged(&name, &error))
         })?;
         let schema = metadata.file_metadata().schema_descr();
-        let shape = Shape::of(schema, told).map_err(|error| match error {
-            Error::Told(reason) => Error::Told(format!("{name}: {reason}")),
-            error => Error::Format(format!("{name}: {error}")),
-        })?;
+        let shape = shape(schema, told).map_err(|error| error.in_file(&name))?;
         Ok(Self { file: Arc::new(file), metadata, name, shape, bounds, bytes_total })
     }
 }
@@ -73,6 +69,7 @@ impl File {
 /// When the file is damaged or storing fails as a whole; a row that cannot be a line is refused.
 pub fn import(file: &File, import: &mut Import<'_>) -> Result<(), Error> {
     let (mut row, mut read_bytes) = (0, 0);
+    let mut text = Vec::new();
     for group in file.metadata.row_groups() {
         let mut leaves = guarded(&file.name, || leaves(file, group))?;
         loop {
@@ -83,8 +80,9 @@ pub fn import(file: &File, import: &mut Import<'_>) -> Result<(), Error> {
             for at in 0..rows {
                 row += 1;
                 leaves.iter_mut().flatten().for_each(|leaf| leaf.step(at));
-                match line(&file.shape, &leaves) {
-                    Ok(line) => import.line(row, |out| out.extend_from_slice(&line))?,
+                text.clear();
+                match push_line(&file.shape, |at| value(&leaves, at), &mut text) {
+                    Ok(()) => import.line_of(&file.shape, row, &text)?,
                     Err(reason) => import.refuse(row, reason),
                 }
             }
@@ -135,13 +133,7 @@ fn read(file: &File, leaves: &mut [Option<Leaf>], row: u64) -> Result<usize, Err
 /// The columns of a group, in the places of the file's; none for those that are left out.
 fn leaves(file: &File, group: &RowGroupMetaData) -> Result<Vec<Option<Leaf>>, Error> {
     let shape = &file.shape;
-    let mut wanted = vec![shape.time];
-    wanted.extend(shape.field);
-    wanted.extend(&shape.values);
-    wanted.extend(shape.labels.iter().chain(&shape.fields).map(|(_, at)| *at));
-    if let Origin::Column(at) = shape.measurement {
-        wanted.push(at);
-    }
+    let wanted = shape.columns();
     let held = Held::up_to(file.bounds.pages_bytes);
     let leaf = |(at, chunk): (usize, &ColumnChunkMetaData)| {
         if !wanted.contains(&at) {
@@ -156,69 +148,10 @@ fn leaves(file: &File, group: &RowGroupMetaData) -> Result<Vec<Option<Leaf>>, Er
     group.columns().iter().enumerate().map(leaf).collect()
 }
 
-/// The row that the columns stand at, as a line with its time in nanoseconds.
-fn line(shape: &Shape, leaves: &[Option<Leaf>]) -> Result<Vec<u8>, String> {
-    let value = |at: usize, what: &str| {
-        let leaf = leaves.get(at).and_then(Option::as_ref);
-        leaf.map_or(Ok(None), Leaf::value).map_err(|why| format!("{what}: {why}"))
-    };
-    let text = |at: usize, what: &str| match value(at, what)? {
-        Some(Value::String(text)) if !text.is_empty() => match fault_of(text.as_bytes()) {
-            Some(why) => Err(format!("{what}: {why}")),
-            None => Ok(Some(text)),
-        },
-        _ => Ok(None),
-    };
-    let measurement = match &shape.measurement {
-        Origin::Told(name) => name.as_str(),
-        Origin::Column(at) => text(*at, "measurement")?.ok_or("measurement: there is none")?,
-    };
-    let mut labels = Vec::new();
-    for (name, at) in &shape.labels {
-        labels.extend(text(*at, name)?.map(|value| (&**name, value)));
-    }
-    let mut line = Vec::new();
-    let mut writer = LineWriter::begin(measurement, labels.into_iter(), &mut line);
-    let mut set = |name: &str, value: Value<'_>| match writer.field(name, value) {
-        true => Ok(()),
-        false => Err(format!("{name}: {} cannot be stored by lines", shown(value))),
-    };
-    let field = match shape.field {
-        Some(at) => text(at, "field")?.unwrap_or(DEFAULT_FIELD),
-        None => DEFAULT_FIELD,
-    };
-    for at in &shape.values {
-        if let Some(value) = value(*at, field)? {
-            set(field, value)?;
-        }
-    }
-    for (name, at) in &shape.fields {
-        match value(*at, name)? {
-            // Where rows have many fields, tools write NaN for what a row lacks.
-            None => {}
-            Some(Value::Float(number)) if number.is_nan() => {}
-            Some(value) => set(name, value)?,
-        }
-    }
-    let time_ns = match value(shape.time, "time")? {
-        Some(Value::Integer(time)) => time.checked_mul(shape.time_unit.ns()),
-        _ => return Err("time: there is none".to_owned()),
-    };
-    match writer.end(time_ns.ok_or("time: is too far away for nanoseconds")?) {
-        0 => Err("no field has a value".to_owned()),
-        _ => {
-            // Its end is put by who takes it.
-            line.pop();
-            Ok(line)
-        }
-    }
-}
-
-fn shown(value: Value<'_>) -> String {
-    match value {
-        Value::Float(number) => number.to_string(),
-        other => format!("{:?}", other.kind()),
-    }
+/// What the row that the columns stand at has in one of them.
+fn value(leaves: &[Option<Leaf>], at: usize) -> Result<Option<Value<'_>>, String> {
+    let leaf = leaves.get(at).and_then(Option::as_ref);
+    leaf.map_or(Ok(None), Leaf::value).map_err(str::to_owned)
 }
 
 #[cfg(test)]

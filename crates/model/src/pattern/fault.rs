@@ -6,8 +6,25 @@ use regex_syntax::ast::{Error, ErrorKind};
 /// Why an expression is none, if it is none.
 pub(super) fn fault(written: &str) -> Option<String> {
     let error = Parser::new().parse(written).err()?;
-    let (what, piece) = (said(error.kind())?, piece(&error, written));
-    Some(format!("error parsing regexp: {what}: `{piece}`"))
+    let piece = piece(&error, written);
+    Some(match said(error.kind()) {
+        Some(what) => format!("error parsing regexp: {what}: `{piece}`"),
+        None => format!("error parsing regexp: {}: `{piece}`", error.kind()),
+    })
+}
+
+/// Why an expression is none, and of which piece, in one sentence; nothing of one that can be read.
+/// The library draws a picture of several lines.
+pub(super) fn sentence(written: &str) -> Option<String> {
+    let (kind, span) = match regex_syntax::parse(written).err()? {
+        regex_syntax::Error::Parse(error) => (error.kind().to_string(), *error.span()),
+        regex_syntax::Error::Translate(error) => (error.kind().to_string(), *error.span()),
+        _ => return None,
+    };
+    match written.get(span.start.offset..span.end.offset).unwrap_or_default() {
+        "" => Some(kind),
+        piece => Some(format!("{kind}: `{piece}`")),
+    }
 }
 
 /// What Go calls a fault; nothing of one that it has no word for.
@@ -75,8 +92,24 @@ mod tests {
         ] {
             assert_eq!(fault(written), Some(format!("error parsing regexp: {said}")), "{written}");
         }
+        // Those that Go takes as they stand, or has no word for.
+        let said = |written| fault(written).unwrap();
+        assert_eq!(said("a{2"), "error parsing regexp: unclosed counted repetition: `{2`");
         for good in ["", "a{2,3}", "[[:alpha:]]", "(?i)x", "\\pL"] {
             assert_eq!(fault(good), None, "{good}");
         }
+    }
+
+    #[test]
+    fn a_fault_is_one_sentence_with_the_piece_that_it_is_in() {
+        for (written, said) in [
+            ("([", "unclosed character class: `[`"),
+            ("ä(b", "unclosed group: `(`"),
+            ("x\\p{Foo}", "Unicode property not found: `\\p{Foo}`"),
+            ("a**{,}", "repetition quantifier expects a valid decimal"),
+        ] {
+            assert_eq!(sentence(written).as_deref(), Some(said), "{written}");
+        }
+        assert_eq!(sentence("a{2,3}"), None);
     }
 }

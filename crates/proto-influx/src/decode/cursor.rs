@@ -3,9 +3,14 @@
 use super::number::{digits, is_value_end, number, short_number};
 use super::{STRING_BYTES_MAX, Settings};
 use crate::fault::Fault;
-use crate::key::unescape;
+use crate::key::{EXACT_LINE_SYNTAX, unescape, unletter};
 use foliot_model::{Batch, Cell, Kind, Span};
 use memchr::{memchr, memchr_iter, memchr2};
+
+/// Whether the lines are of Foliot's own spelling.
+fn is_exact(batch: &Batch<'_>) -> bool {
+    batch.syntax().id == EXACT_LINE_SYNTAX.id
+}
 
 /// Where in the request reading stands.
 #[derive(Clone, Debug)]
@@ -130,6 +135,11 @@ impl<'a> Cursor<'a> {
 
     #[inline(never)]
     fn any_value(&mut self, batch: &mut Batch<'_>) -> Result<Cell, Fault> {
+        if is_exact(batch)
+            && let Some(cell) = self.endless_number()
+        {
+            return Ok(cell);
+        }
         match self.bytes.get(self.at) {
             Some(b'0'..=b'9' | b'-' | b'.' | b'N' | b'n') => {
                 let (cell, end) = number(self.bytes, self.at)?;
@@ -140,6 +150,19 @@ impl<'a> Cursor<'a> {
             _ if is_value_end(self.bytes, self.at) => Err(Fault::MissingFieldValue),
             _ => self.boolean(),
         }
+    }
+
+    /// A number that is not finite, as lines of Foliot's own and its API spell it.
+    fn endless_number(&mut self) -> Option<Cell> {
+        const SPELLINGS: [(&[u8], f64); 3] =
+            [(b"NaN", f64::NAN), (b"Infinity", f64::INFINITY), (b"-Infinity", f64::NEG_INFINITY)];
+        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        let found = SPELLINGS.iter().find(|(text, _)| {
+            rest.starts_with(text) && is_value_end(self.bytes, self.at + text.len())
+        });
+        let (text, value) = found?;
+        self.at += text.len();
+        Some(Cell::float(*value))
     }
 
     /// True or false in one of the spellings that InfluxDB knows.
@@ -194,6 +217,11 @@ impl<'a> Cursor<'a> {
         self.at = end + 1;
         let span = match is_escaped {
             false => Span::new(start, end),
+            true if is_exact(batch) => {
+                let mut is_known = true;
+                let span = batch.push_scratch(|out| is_known = unletter(raw, out));
+                is_known.then_some(span).ok_or(Fault::InvalidFieldFormat)?
+            }
             true => batch.push_scratch(|out| unescape(raw, b"\"\\", out)),
         };
         Ok(Cell::bytes(Kind::String, span))

@@ -79,6 +79,38 @@ fn lines_become_rows() {
 }
 
 #[test]
+fn exact_lines_hold_any_text_and_number() {
+    let text = concat!(
+        r#"\hm,time=a\sb v=NaN,a=Infinity,b=-Infinity,c=-0,d=7u,e="x\q\n,\b é" 5"#,
+        "\n",
+        r#"m v="a\x" 6"#,
+        "\n",
+        r"m f\s\e=1i,g=18446744073709551615u 7",
+        "\nm v=nan 8\nm v=Infinity8 9",
+    );
+    let syntax = &crate::EXACT_LINE_SYNTAX;
+    let mut batch = Batch::new(text.as_bytes(), 0, syntax, KeySecret(1), Default::default());
+    let mut rejects: Vec<Reject> = Vec::new();
+    Decoder::default().decode(&mut batch, Settings::default(), &mut rejects);
+    let lines: Vec<u32> = rejects.iter().map(|reject| reject.line).collect();
+    assert_eq!(lines, [2, 4, 5], "{rejects:?}");
+    let [first, second] = batch.rows() else { panic!("{:?}", batch.rows()) };
+    let cells = batch.cells(first, 6);
+    assert!(cells[0].to_f64().is_nan());
+    assert_eq!([cells[1].to_f64(), cells[2].to_f64()], [f64::INFINITY, f64::NEG_INFINITY]);
+    assert_eq!(cells[3].to_f64().to_bits(), (-0.0f64).to_bits());
+    assert_eq!((cells[4].kind, cells[4].bits), (Kind::Unsigned, 7));
+    assert_eq!(batch.slice(cells[5].span()), "x\"\n,\\ é".as_bytes());
+    assert_eq!((second.line, batch.cells(second, 2)[1].bits), (3, u64::MAX));
+    let shape = batch.shape(second.shape).unwrap();
+    let mut name = Vec::new();
+    (syntax.parse_field)(batch.slice(batch.fields(shape)[0]), &mut name).unwrap();
+    assert_eq!(name, b"f =");
+    // Lines of InfluxDB hold no such numbers.
+    assert!(decode("m v=NaN 5")[0].starts_with("1! v: "));
+}
+
+#[test]
 fn the_last_of_equal_fields_wins_and_time_is_dropped() {
     for (line, row) in [
         ("m v=1,v=2i 5", "1: m v=2i 5"),

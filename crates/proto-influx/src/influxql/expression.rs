@@ -114,7 +114,9 @@ impl Parser<'_> {
             Kind::Word("-") => self.signed(true),
             Kind::String => Ok(Expr::String(text.to_owned())),
             Kind::Regex => self.pattern(text, token.at).map(Expr::Regex),
-            Kind::Duration => parse_duration(text).map(Expr::Duration).map_err(Self::error),
+            Kind::Duration => parse_duration(text)
+                .map(Expr::Duration)
+                .map_err(|problem| self.error_at(token.at, problem)),
             Kind::Number => match text.parse() {
                 Ok(value) => Ok(Expr::Number(value)),
                 Err(_) => Err(self.error_at(token.at, "unable to parse number")),

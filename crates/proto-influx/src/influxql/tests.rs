@@ -235,6 +235,11 @@ const ERRORS: &[(&str, &str)] = &[
                                  intended for WHERE clause",
     ),
     ("SELECT a FROM m WHERE b =~ 'x'", "found x, expected regex at line 1, char 27"),
+    ("SELECT mean(a) FROM m GROUP BY time(7q)", "invalid duration at line 1, char 37"),
+    (
+        "SELECT a FROM m WHERE b =~ /a{2/",
+        "error parsing regexp: unclosed counted repetition: `{2` at line 1, char 27",
+    ),
     ("SELECT count(a FROM m", "found FROM, expected ) at line 1, char 16"),
     (
         "SELECT a::x FROM m",

@@ -57,6 +57,17 @@ pub(crate) const FILTERS: [(&str, &str, &str); 8] = [
     ),
 ];
 
+/// Why a tag is none: the words of OpenTSDB, which say no more than that, and what is wrong.
+fn explained(tag: &str, reason: impl std::fmt::Display) -> String {
+    let fault = match tag.split_once('=') {
+        None => "write NAME=VALUE, or NAME=* for any",
+        Some(("", _)) => "a name is missing before '='",
+        Some((_, "")) => "a value is missing behind '='",
+        Some(_) => "there is more than one '='",
+    };
+    format!("{reason} ({fault})")
+}
+
 /// How many regular expressions a query may have. Each is compiled before anything is looked up and
 /// may take megabytes then; a person's query has a handful.
 const REGEXPS_MAX: usize = 32;
@@ -118,8 +129,8 @@ impl Filter {
     /// Reads `k=v`, where v is `type(expression)`, a value, several separated by `|`, or has an
     /// asterisk, which makes it an `iwildcard` unless it is nothing else.
     pub(crate) fn parse(text: &str, groups: bool) -> Result<Self, HttpError> {
-        let (tag, value) =
-            split_tag(text.as_bytes()).map_err(|error| HttpError::bad_request(error.reason))?;
+        let (tag, value) = split_tag(text.as_bytes())
+            .map_err(|error| HttpError::bad_request(explained(text, error.reason)))?;
         Self::of(&text_of(tag), &text_of(value), groups)
     }
 
@@ -260,8 +271,10 @@ mod tests {
     #[test]
     fn refusals() {
         for (text, part) in [
-            ("h", "invalid tag: h"),
-            ("h=", "invalid tag: h="),
+            ("h", "invalid tag: h (write NAME=VALUE, or NAME=* for any)"),
+            ("h=", "invalid tag: h= (a value is missing behind '=')"),
+            ("=a", "invalid tag: =a (a name is missing before '=')"),
+            ("h=a=b", "invalid tag: h=a=b (there is more than one '=')"),
             ("h=foo(a)", "Could not find a tag value filter of the type: foo"),
             ("h=not_key()", "Could not find a tag value filter of the type: not_key"),
             ("h=wildcard(a)", "Filter must contain an asterisk"),

@@ -150,7 +150,7 @@ fn parse_question(
     let (source, filters) = parse_last(last)?;
     let mut question = Question {
         source,
-        aggregator: aggregator_named(aggregator)?,
+        aggregator: aggregator_named(aggregator).map_err(|error| error.at(text))?,
         filters,
         has_explicit_tags: false,
         downsample: None,
@@ -161,8 +161,10 @@ fn parse_question(
         is_pre_aggregated: false,
         table: None,
     };
+    let mut rest = text.get(aggregator.len() + 1..).unwrap_or_default();
     for option in options {
-        parse_option(option, use_calendar, &mut question)?;
+        parse_option(option, use_calendar, &mut question).map_err(|error| error.at(rest))?;
+        rest = rest.get(option.len() + 1..).unwrap_or_default();
     }
     Ok(question)
 }
@@ -221,20 +223,28 @@ fn parse_metric(text: &str) -> Subject {
     if let Some(braces) = braces {
         let Some(inner) = braces.strip_suffix('}') else {
             let message = format!("Missing '}}' at the end of: {text}");
-            return Err(HttpError::bad_request(message));
+            // Behind the last one, or where it ends too soon.
+            let rest = braces.rfind('}').and_then(|at| braces.get(at + 1..)).unwrap_or_default();
+            return Err(HttpError::bad_request(message).at(rest));
         };
         let (grouping, plain) = match inner.split_once("}{") {
             Some((grouping, plain)) => (grouping, plain),
             None => (inner, ""),
         };
         for (list, groups) in [(plain, false), (grouping, true)] {
+            // From each part on, the text goes on to its end.
+            let mut rest = match groups {
+                true => braces,
+                false => braces.get(inner.len() - plain.len()..).unwrap_or_default(),
+            };
             for part in list.split(',').filter(|_| !list.is_empty()) {
                 let filter = Filter::parse(part, groups).map_err(|error| {
                     let what = if groups { "tag" } else { "filter" };
                     let message = format!("When parsing {what} '{part}': {}", error.message);
-                    HttpError::bad_request(message)
+                    HttpError::bad_request(message).at(rest)
                 });
                 filter?.push_to(&mut filters)?;
+                rest = rest.get(part.len() + 1..).unwrap_or_default();
             }
         }
     }

@@ -151,6 +151,26 @@ fn what_is_wrong_is_said_in_the_peers_words() {
     }
 }
 
+/// What stands in the text from the fault on.
+#[test]
+fn faults_have_places() {
+    for (text, from_fault) in [
+        ("sum:x{h=a", ""),
+        ("sum:x{h=a}b", "b"),
+        ("sum:x{h=a}{i=b", "{i=b"),
+        ("sum:x{h=}", "h=}"),
+        ("sum:x{h=a,i=}{j=b}", "i=}{j=b}"),
+        ("sum:x{h=a}{j=b,k}", "k}"),
+        ("sun:x", "sun:x"),
+        ("sum:1m-aug:x", "1m-aug:x"),
+        ("sum:rate:1m-aug:x{h=a}", "1m-aug:x{h=a}"),
+    ] {
+        let error = super::get::question(text).unwrap_err();
+        let at = text.len() - error.from_fault.unwrap_or_else(|| panic!("{text}: {error}"));
+        assert_eq!(&text[at..], from_fault, "{text}: {error}");
+    }
+}
+
 #[test]
 fn deletes_are_seen_however_they_are_asked() {
     let body = br#"{"start":1,"queries":[{"aggregator":"sum","metric":"x"}]}"#;

@@ -27,7 +27,8 @@ impl JudgedKinds {
             let read = (batch.syntax().parse)(head, tail, &mut parts);
             Ok(read.and_then(|()| parts.canonicalize()).is_ok())
         };
-        let Ok(()) = self.judge(batch, |_, _, kind| Ok::<_, Infallible>(kind), is_taken, rejects);
+        let first = |_: &str, _: &str, kind| Ok::<_, Infallible>(kind);
+        let Ok(()) = self.judge(batch, Manner::Strict, first, is_taken, rejects);
     }
 
     /// Takes rows out of a batch of lines that this store would refuse once it has read those
@@ -39,6 +40,7 @@ impl JudgedKinds {
         &mut self,
         engine: &Engine,
         batch: &mut Batch<'_>,
+        manner: Manner,
         rejects: &mut Vec<Reject>,
     ) -> Result<(), Error> {
         let namespace = batch.namespace();
@@ -49,10 +51,10 @@ impl JudgedKinds {
             field,
         ) {
             Some(known) => Ok(known),
-            None => first_kind(engine, (namespace, measurement, field), kind, Manner::Strict),
+            None => first_kind(engine, (namespace, measurement, field), kind, manner),
         };
         let is_taken = |batch: &Batch<'_>, row: &Row, new| engine.would_take(batch, row, new);
-        self.judge(batch, first, is_taken, rejects)
+        self.judge(batch, manner, first, is_taken, rejects)
     }
 
     /// Takes rows out that are in conflict. `first` tells what kind a field has by its first value,
@@ -61,6 +63,7 @@ impl JudgedKinds {
     fn judge<E>(
         &mut self,
         batch: &mut Batch<'_>,
+        manner: Manner,
         first: impl Fn(&str, &str, Kind) -> Result<Kind, E>,
         is_taken: impl Fn(&Batch<'_>, &Row, usize) -> Result<bool, E>,
         rejects: &mut Vec<Reject>,
@@ -86,7 +89,7 @@ impl JudgedKinds {
                 kinds.push(kind);
             }
             let mut pairs = kinds.iter().zip(cells);
-            if let Some(column) = pairs.position(|(kind, cell)| *kind != cell.kind) {
+            if let Some(column) = pairs.position(|(kind, cell)| !manner.takes(*kind, cell.kind)) {
                 rejects.push(conflict_of(batch, row, measurement, &kinds, column));
                 found.push(index);
             } else if !new.is_empty()

@@ -91,7 +91,7 @@ impl Layers {
     /// Adds the keys of a TOML text that was read from `path`.
     ///
     /// # Errors
-    /// One sentence that names the file and what is wrong.
+    /// The file and what is wrong, a line for each key.
     pub fn add_file(&mut self, path: &Path, text: &str) -> Result<(), String> {
         let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
             let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
@@ -100,13 +100,18 @@ impl Layers {
         })?;
         let mut pairs = Vec::new();
         flatten("", &table, &mut pairs);
+        let mut faults = Vec::new();
         for (name, value) in pairs {
-            let at = |error: String| format!("{}: {error}", path.display());
-            let key = find(&name).map_err(at)?;
-            let value = value.map_err(|kind| at(format!("{name} cannot be {kind}")))?;
-            self.set(key, &value, Origin::File(path.to_owned())).map_err(at)?;
+            let taken = find(&name).and_then(|key| {
+                let value = value.map_err(|kind| format!("{name} cannot be {kind}"))?;
+                self.set(key, &value, Origin::File(path.to_owned()))
+            });
+            faults.extend(taken.err().map(|fault| format!("{}: {fault}", path.display())));
         }
-        Ok(())
+        match faults.is_empty() {
+            true => Ok(()),
+            false => Err(faults.join("\n")),
+        }
     }
 
     /// Adds the variables that begin with `FOLIOT_`. Those that are no keys are left out, and so
@@ -154,6 +159,12 @@ impl Layers {
     }
 
     fn set(&mut self, key: &'static Key, value: &str, origin: Origin) -> Result<(), String> {
+        if let (Origin::Flag(flag), Some(Origin::Flag(before))) =
+            (&origin, self.origins.get(key.name))
+        {
+            let and = if flag == before { String::new() } else { format!(" and {flag}") };
+            return Err(format!("{} is given twice, by {before}{and}: give it once", key.name));
+        }
         (key.set)(&mut self.config, value)
             .map_err(|error| format!("{} (from {origin}): {error}", key.name))?;
         self.origins.insert(key.name, origin);
@@ -204,10 +215,13 @@ fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a s
         true => known,
         false => known.rsplit('.').next().unwrap_or(known),
     };
-    let near = |known| edits(name, known).min(edits(name, short(known)));
-    let best = known.map(|known| (near(known), known)).min();
     // A third of the letters may be wrong; beyond that a guess would mislead.
-    best.filter(|(edits, best)| edits * 3 <= best.len()).map(|(_, best)| best)
+    let near = |known| {
+        let spellings = [known, short(known)].into_iter();
+        let good = spellings.map(|of| (edits(name, of), of.len()));
+        good.filter(|(edits, letters)| edits * 3 <= *letters).map(|(edits, _)| edits).min()
+    };
+    known.filter_map(|known| Some((near(known)?, known))).min().map(|(_, best)| best)
 }
 
 /// Whether Kubernetes has set a variable, in every container beside a service

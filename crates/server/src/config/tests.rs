@@ -95,6 +95,9 @@ fn mistakes_are_named_with_a_suggestion() {
         file("[limits]\nseris = 5"),
         "f.toml: unknown key limits.seris; did you mean limits.series?"
     );
+    // What resembles nothing is not guessed at, also where a name is as short as it.
+    let none = "f.toml: unknown key nope; `foliot config show` lists all keys";
+    assert_eq!(file("nope = 1"), none);
     assert_eq!(
         file("[wal]\nack = 'maybe'"),
         "f.toml: wal.ack (from f.toml): 'maybe' is none of durable, os and memory"

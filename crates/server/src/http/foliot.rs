@@ -31,6 +31,7 @@ mod settings;
 mod status;
 mod steps;
 mod tables;
+mod weighed;
 
 use super::{Call, Reply, body, means_preview, namespace, not_read, status_of_missing};
 use crate::http::routes::Right;

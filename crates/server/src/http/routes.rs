@@ -685,6 +685,12 @@ pub(crate) fn find(method: &str, path: &str, query: &str) -> Result<&'static Rou
             if let Some(near) = near.as_ref().filter(|near| near.starts_with(PROMETHEUS)) {
                 return Err(NoRoute::Prometheus(near.clone()));
             }
+            // InfluxDB has such paths too.
+            let near = near.or_else(|| match influx_api(trimmed)? {
+                WriteApi::V3 => Some("/api/v3/query_influxql or /api/v3/query_sql".to_owned()),
+                WriteApi::V2 => Some("/api/v2/query".to_owned()),
+                WriteApi::V1 | WriteApi::TickTock => None,
+            });
             let error = match near {
                 Some(near) => error.with_details(format!("Did you mean {near}?")),
                 None => error,

@@ -2,7 +2,7 @@
 
 use crate::query::{Each, Failure, Stopped, Work};
 use crate::shared::Shared;
-use foliot_exec::{Charge, Query, Ran};
+use foliot_exec::{Charge, Query, Ran, StepTook};
 use foliot_model::{Item, NamespaceId, Table, TableHead, TableShape, Test};
 use foliot_plan::relation::Answer;
 use foliot_plan::{Listing, What};
@@ -11,6 +11,7 @@ use foliot_schema::Kinds;
 use hyper::StatusCode;
 use std::cell::RefCell;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// What a column weighs while a statement is planned, by estimate.
 const COLUMN_BYTES: usize = 256;
@@ -76,7 +77,9 @@ impl Sql {
         on_types: &mut dyn FnMut(&[Type]),
         each: &mut Each<'_>,
     ) -> Result<Ran, Failure> {
+        let began = Instant::now();
         let planned = self.plan(shared, work)?;
+        let planning = began.elapsed();
         let stopped = |stopped| match stopped {
             Stopped::Query(error) => Failure::from(error),
             Stopped::Reader(failure) => failure,
@@ -91,36 +94,52 @@ impl Sql {
             work.meter().explain();
             ran = work.answer(&planned.answer, &mut |_, _| Ok(())).map_err(stopped)?;
         }
-        let lines = lines(&planned.answer, work);
-        work.put(&lines, each)?;
+        let mut lines = lines(&planned.answer, work);
+        if self.statement.analyzes() {
+            lines.push(format!("planning: {:.3} ms", ms(planning)));
+            lines.push(format!("all steps: {:.3} ms", ms(work.spent().steps)));
+        }
+        let columns = [Arc::from("plan")].into();
+        let head = TableHead { name: "".into(), labels: Vec::new(), columns };
+        let items = lines.into_iter().map(|line| Item::String(line.into()));
+        work.put(&Table::of_rows(Arc::new(head), items, true), each)?;
         Ok(ran)
     }
 }
 
 /// How a statement is carried out, a step a line; with what each took where that is known.
-fn lines(answer: &Answer, work: &Work<'_>) -> Table {
+fn lines(answer: &Answer, work: &Work<'_>) -> Vec<String> {
     let indented = |depth: usize, what: &str, detail: &str| {
         format!("{}{what} {detail}", "  ".repeat(depth)).trim_end().to_owned()
     };
     let took = work.meter().explained();
-    let lines: Vec<String> = match took.is_empty() {
+    match took.is_empty() {
         true => {
             let steps = answer.relation.steps();
             steps.iter().map(|(depth, told)| indented(*depth, &told.what, &told.detail)).collect()
         }
         false => {
-            let line = |step: &foliot_exec::StepTook| {
+            let line = |step: &StepTook| {
                 let line = indented(step.depth, &step.told.what, &step.told.detail);
-                let milliseconds = step.time.as_secs_f64() * 1000.0;
-                format!("{line} ({milliseconds:.3} ms, {} samples read)", step.samples)
+                format!("{line} ({})", took_by(step))
             };
             took.iter().map(line).collect()
         }
-    };
-    let columns = [Arc::from("plan")].into();
-    let head = TableHead { name: "".into(), labels: Vec::new(), columns };
-    let items = lines.into_iter().map(|line| Item::String(line.into()));
-    Table::of_rows(Arc::new(head), items, true)
+    }
+}
+
+/// What a step took: `1.500 ms, 0.500 ms by itself, 4 rows in, 2 rows out, 8 samples read`.
+fn took_by(step: &StepTook) -> String {
+    let StepTook { time, own, rows_in, rows, samples, .. } = step;
+    let rows = [(*rows_in, "in"), (*rows, "out")];
+    let rows =
+        rows.into_iter().filter_map(|(rows, whither)| Some(format!("{} rows {whither}, ", rows?)));
+    let rows: String = rows.collect();
+    format!("{:.3} ms, {:.3} ms by itself, {rows}{samples} samples read", ms(*time), ms(*own))
+}
+
+fn ms(time: Duration) -> f64 {
+    time.as_secs_f64() * 1000.0
 }
 
 /// What planning asks about names. They are charged to the request as long as it plans.

@@ -8,6 +8,7 @@ use foliot_monitor::{Alert, Alertmanagers, Config, LabelSet, Relabel, alertmanag
 use hyper::body::Bytes;
 use hyper::{Method, header};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Notify, mpsc};
@@ -67,13 +68,17 @@ pub(crate) struct Managers {
     notices: mpsc::Sender<Notice>,
     closed: Notify,
     urls: Mutex<Vec<String>>,
+    /// Why those were not told that could not be told last.
+    failures: Mutex<BTreeMap<String, String>>,
 }
 
 impl Managers {
     pub(super) fn new(told: Told) -> (Self, mpsc::Receiver<Notice>) {
         let (notices, received) = mpsc::channel(WAITING_MAX);
         let (told, closed) = (Arc::new(told), Notify::new());
-        (Self { told, notices, closed, urls: Mutex::new(Rank::Table, Vec::new()) }, received)
+        let urls = Mutex::new(Rank::Table, Vec::new());
+        let failures = Mutex::new(Rank::Table, BTreeMap::new());
+        (Self { told, notices, closed, urls, failures }, received)
     }
 
     /// Whether there is room for it.
@@ -90,6 +95,25 @@ impl Managers {
     pub(crate) fn urls(&self) -> Vec<String> {
         self.urls.lock().clone()
     }
+
+    /// Where those are that could not be told last, and why.
+    pub(crate) fn failures(&self) -> BTreeMap<String, String> {
+        self.failures.lock().clone()
+    }
+
+    /// Others may be told from now on.
+    fn find(&self, urls: Vec<String>) {
+        self.failures.lock().retain(|url, _| urls.contains(url));
+        *self.urls.lock() = urls;
+    }
+
+    fn note(&self, url: &str, sent: Result<(), String>) {
+        let mut failures = self.failures.lock();
+        match sent {
+            Ok(()) => drop(failures.remove(url)),
+            Err(reason) => drop(failures.insert(url.to_owned(), reason)),
+        }
+    }
 }
 
 /// Tells what it is told until the server stops.
@@ -104,7 +128,7 @@ pub(super) async fn serve(
     let mut batch = Vec::new();
     loop {
         if let Some(groups) = places.groups() {
-            *managers.urls.lock() = alertmanager_urls(&told.managers, &groups);
+            managers.find(alertmanager_urls(&told.managers, &groups));
         }
         tokio::select! {
             () = places.changed() => {}
@@ -119,7 +143,12 @@ pub(super) async fn serve(
 }
 
 /// Tells all of them at once.
-async fn tell(shared: &Arc<Shared>, managers: &Managers, tls: &Arc<TlsSetup>, batch: &[Notice]) {
+async fn tell(
+    shared: &Arc<Shared>,
+    managers: &Arc<Managers>,
+    tls: &Arc<TlsSetup>,
+    batch: &[Notice],
+) {
     let told = &managers.told;
     let bodies: Vec<Value> = batch.iter().filter_map(|notice| told.body(notice)).collect();
     if bodies.is_empty() {
@@ -132,7 +161,7 @@ async fn tell(shared: &Arc<Shared>, managers: &Managers, tls: &Arc<TlsSetup>, ba
     }
     for url in urls {
         let (shared, tls, body) = (shared.clone(), tls.clone(), body.clone());
-        let manager = told.managers.clone();
+        let (managers, manager) = (managers.clone(), told.managers.clone());
         sending.spawn(async move {
             let headers = vec![(header::CONTENT_TYPE, "application/json".to_owned())];
             let wanted = Wanted { method: Method::POST, url: url.clone(), headers, body };
@@ -146,13 +175,14 @@ async fn tell(shared: &Arc<Shared>, managers: &Managers, tls: &Arc<TlsSetup>, ba
                 Ok(Ok(answer)) => Err(answer.status.to_string()),
             };
             let figures = &shared.monitor.figures;
-            match sent {
+            match &sent {
                 Ok(()) => figures.notices.add(count),
                 Err(reason) => {
                     figures.notices_failed.add(count);
                     log::warn!("{count} alerts were not told to {url}: {reason}");
                 }
             }
+            managers.note(&url, sent);
         });
     }
     while sending.join_next().await.is_some() {}

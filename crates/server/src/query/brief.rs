@@ -10,13 +10,13 @@
 //! dear is remembered by their shapes: these are not tried.
 
 use super::lanes::Place;
-use super::{Job, Out, Title, Titled, Work};
+use super::{Job, Out, Spent, Title, Titled, Work};
 use crate::costs::Asked;
 use crate::metrics::Counter;
 use crate::shared::Shared;
 use foliot_access::Principal;
 use foliot_engine::{Snapshot, without_files};
-use foliot_exec::{Cancel, Limits, Meter};
+use foliot_exec::{AskedName, Cancel, Limits, Meter};
 use foliot_model::Pattern;
 use hyper::StatusCode;
 use std::sync::Arc;
@@ -109,12 +109,17 @@ struct Costs {
     ended: Instant,
     /// Samples that were read, and the most bytes that were held.
     held: (u64, u64),
+    /// Which metrics it is about.
+    names: Vec<AskedName>,
 }
 
 impl Costs {
     /// Remembers them. What several read and held is told of the last.
     fn remember(self, shared: &Shared) {
-        let Self { who, titles, mut ended, mut held } = self;
+        let Self { who, titles, mut ended, mut held, names } = self;
+        if let Some(last) = titles.last() {
+            shared.queries.note_asked(&last.title, &names);
+        }
         for Titled { title, began, error } in titles.into_iter().rev() {
             let took = ended.saturating_duration_since(began);
             let (samples, memory_peak_bytes) = std::mem::take(&mut held);
@@ -163,7 +168,8 @@ fn within(
     let out = Out::within(&shared.config, None, None, cancel.clone(), deadline);
     let (who, from, status) = (job.who.clone(), job.from, StatusCode::OK);
     let (meter, entry, titles) = (Meter::new(limits, cancel), None, Vec::new());
-    let mut work = Work { snapshot, shared, who, from, meter, out, entry, titles, status };
+    let spent = Spent::default();
+    let mut work = Work { snapshot, shared, who, from, meter, out, entry, titles, status, spent };
     let ran = Pattern::weighed(|| (job.run)(&mut work));
     if work.meter.met().next().is_some() || work.out.has_sent {
         return Err(GivenUp::Dear);
@@ -172,7 +178,8 @@ fn within(
     work.out.check_size().map_err(|_| GivenUp::Failed)?;
     let took = began.elapsed();
     let held = (work.meter.samples_of_all(), work.meter.memory_peak_bytes());
-    let costs = Costs { who: work.who, titles: work.titles, ended: began + took, held };
+    let names = work.meter.take_asked();
+    let costs = Costs { who: work.who, titles: work.titles, ended: began + took, held, names };
     let whole = (work.status, work.out.bytes);
     Ok(Done { whole, samples: ran.samples_scanned, took, costs })
 }

@@ -37,6 +37,7 @@ fn row(note: &BackupNote) -> Value {
         bytes_shared,
         damages_mended,
         wal_damaged_bytes,
+        ..
     } = done.unwrap_or_default();
     json!({
         "to": note.to,

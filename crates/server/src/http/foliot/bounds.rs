@@ -14,6 +14,17 @@ pub(super) fn in_opentsdb(text: &str, step: &str) -> String {
     parts.iter().enumerate().map(put).collect::<Vec<_>>().join(":")
 }
 
+/// Where a place of a text of OpenTSDB was before a step was put in: it stands `rest` bytes before
+/// the end of what that became.
+pub(super) fn before_opentsdb(text: &str, put: &str, rest: usize) -> usize {
+    let behind = put.get(put.len().saturating_sub(rest)..).unwrap_or_default();
+    // A place before the last part is where a part begins; of the last one nothing changed.
+    match behind.matches(':').count() {
+        0 => text.len().saturating_sub(rest),
+        parts => text.rmatch_indices(':').nth(parts).map_or(0, |(at, _)| at + 1),
+    }
+}
+
 /// PromQL's text, with what `value` says of a name, wherever that is code.
 pub(super) fn in_promql(text: &str, value: impl Fn(&str) -> Option<String>) -> String {
     let mut out = String::with_capacity(text.len());

@@ -1,12 +1,13 @@
 //! `cardinality`: which names most series are due to.
 
 use super::catalogue::labelled;
+use super::weighed::weighed;
 use super::{bad, limit, place, refuse_failure};
-use crate::http::{Call, Reply, accepts_gzip, reply, status_of};
+use crate::http::{Call, Reply, accepts_gzip, reply};
 use crate::query::{self, Failure, Job, Title, Work};
 use crate::ranks::{Narrow, ranks};
 use crate::shared::Shared;
-use foliot_engine::{Counted, Deleted, Error as EngineError, Ranks, Snapshot, Telling};
+use foliot_engine::{Counted, Deleted, Ranks, Snapshot, Telling};
 use foliot_exec::{Error, Meter, Query, Ran};
 use foliot_model::{NANOS_PER_MILLI, Samples, Selector, TimeRange};
 use foliot_proto_opentsdb::{Params, Request};
@@ -41,6 +42,7 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
     let (weighs, tells_last) = (is("weigh")?, is("last")?);
     let gzip = accepts_gzip(&call.headers);
     let title = Title::by_itself("cardinality", call.database(shared));
+    let by_job = shared.clone();
     let job = Job::new(call.who.clone(), Some(title), move |work| {
         let mut answer = match weighs {
             false => show(&count(&selector, range, limit, work)?),
@@ -58,6 +60,12 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
         };
         if tells_last && let Some(Value::Array(metrics)) = answer.get_mut("metrics") {
             tell_last(&selector, metrics, work)?;
+        }
+        let metrics = answer.get_mut("metrics").and_then(Value::as_array_mut);
+        for metric in metrics.into_iter().flatten().filter_map(Value::as_object_mut) {
+            let name = metric.get("name").and_then(Value::as_str).unwrap_or_default();
+            let asked = by_job.queries.demands().told(namespace, name);
+            metric.insert("asked".to_owned(), asked);
         }
         work.write(answer.to_string().as_bytes())?;
         Ok(Ran::default())
@@ -107,19 +115,11 @@ fn weigh(
     range: TimeRange,
     work: &Work<'_>,
 ) -> Result<Vec<(u64, Value)>, Failure> {
-    let failed = |error: EngineError| Failure::new(status_of(&error), error.to_string());
-    let meter = work.meter();
-    let goes_on = || meter.check(0).is_ok();
     let mut sizes = Vec::with_capacity(ranks.metrics.len());
     for (name, series) in &ranks.metrics {
         let mut of_metric = Request::metric_selector(selector.namespace, name);
         of_metric.matchers.extend(selector.matchers.iter().cloned());
-        let weighed = work.snapshot.weigh(&of_metric, range, &goes_on);
-        if matches!(weighed, Err(EngineError::Stopped)) {
-            // Why it was stopped the meter says in better words.
-            meter.check(0)?;
-        }
-        let Deleted { bytes, samples, .. } = weighed.map_err(failed)?;
+        let Deleted { bytes, samples, .. } = weighed(work, &of_metric, range)?;
         let told = json!({"name": name, "series": series, "samples": samples, "bytes": bytes});
         sizes.push((bytes, told));
     }

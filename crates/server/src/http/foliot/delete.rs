@@ -79,7 +79,16 @@ impl Order {
         let body = parse_once(text).map_err(|error| bad(&not_read(&error)))?;
         let fields = body.as_object().ok_or_else(|| bad("the body must be an object of JSON"))?;
         // A misspelt wish must not delete more than was meant.
-        let known = ["metric", "metrics", "labels", "filters", "start_ms", "end_ms", "is_preview"];
+        let known = [
+            "metric",
+            "metrics",
+            "labels",
+            "filters",
+            "start_ms",
+            "end_ms",
+            "is_preview",
+            "dry_run",
+        ];
         if let Some(other) = fields.keys().find(|name| !known.contains(&name.as_str())) {
             return Err(bad(&format!("{other}: is none of {}", known.join(", "))));
         }

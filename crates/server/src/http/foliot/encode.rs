@@ -4,7 +4,7 @@
 use super::catalogue::kind_name;
 use super::series::made_by;
 use crate::makers::Makers;
-use crate::query::Failure;
+use crate::query::{Failure, Spent};
 use foliot_engine::Reads;
 use foliot_exec::Ran;
 use foliot_model::{
@@ -17,6 +17,7 @@ use serde_json::json;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The unit of times in an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,11 +64,12 @@ const SAFE_MAX: u64 = (1 << 53) - 1;
 pub(super) struct Told<'a> {
     pub(super) ran: &'a Ran,
     pub(super) reads: Reads,
-    pub(super) took_ms: f64,
+    pub(super) times: Times,
     /// Warnings and hints in the words of the language.
     pub(super) notes: &'a [String],
-    /// Tables as members of an array, where statements were asked that tell no samples.
-    pub(super) tables: Option<&'a [u8]>,
+    /// Tables as members of an array, where statements were asked that tell no samples, and how
+    /// many of their rows are left out.
+    pub(super) tables: Option<(&'a [u8], u64)>,
     /// How the question was read, where that is wanted and known.
     pub(super) tree: Option<&'a serde_json::Value>,
 }
@@ -111,6 +113,12 @@ impl<'a> Encoder<'a> {
             {
                 // Writing to memory cannot fail.
                 let _ = write!(text, ",\"made_by\":{}", made_by(maker));
+            }
+            // Members are listed where makers were asked, whoever may know these.
+            if frame.head.members.len() == 1 {
+                let SeriesHead { measurement, field, .. } = &*frame.head;
+                let stored = json!({"measurement": &**measurement, "field": &**field});
+                let _ = write!(text, ",\"stored\":{stored}");
             }
             self.frames = Some((frame.head.clone(), Column::new(text)));
         }
@@ -202,7 +210,7 @@ impl<'a> Encoder<'a> {
 
     /// Ends the answer with what it cost, and with what is to be said of it.
     pub(super) fn finish(mut self, told: &Told<'_>, out: &mut Vec<u8>) {
-        let Told { ran, reads, took_ms, notes, tables, tree } = told;
+        let Told { ran, reads, times, notes, tables, tree } = told;
         self.close(out);
         if !self.is_begun {
             out.extend_from_slice(b"{\"series\":[");
@@ -213,20 +221,38 @@ impl<'a> Encoder<'a> {
             series_read: ran.series_selected,
             samples_read: ran.samples_scanned,
             memory_peak_bytes: ran.memory_peak_bytes,
-            took_ms: *took_ms,
+            times: *times,
             reads: *reads,
         };
         let figures = figures.told();
         let _ = write!(out, "],\"notes\":{},", json!(notes));
-        if let Some(tables) = tables {
+        if let Some((tables, left_out)) = tables {
             out.extend_from_slice(b"\"tables\":[");
             out.extend_from_slice(tables);
-            out.extend_from_slice(b"],");
+            let _ = write!(out, "],\"rows_left_out\":{left_out},");
         }
         if let Some(tree) = tree {
             let _ = write!(out, "\"tree\":{tree},");
         }
         let _ = write!(out, "\"figures\":{figures}}}");
+    }
+}
+
+/// Where the time of a question went.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Times {
+    /// From when it was asked until it was begun.
+    pub(super) waited: Duration,
+    /// From then on.
+    pub(super) took: Duration,
+    /// What of that is known.
+    pub(super) spent: Spent,
+}
+
+impl Times {
+    /// Finding out what names mean, and making plans.
+    fn planning(&self) -> Duration {
+        self.took.saturating_sub(self.spent.steps).saturating_sub(self.spent.printing)
     }
 }
 
@@ -238,20 +264,25 @@ pub(super) struct Figures {
     pub(super) series_read: u64,
     pub(super) samples_read: u64,
     pub(super) memory_peak_bytes: u64,
-    pub(super) took_ms: f64,
+    pub(super) times: Times,
     pub(super) reads: Reads,
 }
 
 impl Figures {
     pub(super) fn told(&self) -> serde_json::Value {
-        let Self { reads, .. } = self;
+        let Self { reads, times, .. } = self;
+        let ms = |time: Duration| time.as_secs_f64() * 1000.0;
         json!({
             "series": self.series,
             "samples": self.samples,
             "series_read": self.series_read,
             "samples_read": self.samples_read,
             "memory_peak_bytes": self.memory_peak_bytes,
-            "took_ms": self.took_ms,
+            "took_ms": ms(times.took),
+            "planning_ms": ms(times.planning()),
+            "steps_ms": ms(times.spent.steps),
+            "printing_ms": ms(times.spent.printing),
+            "waited_ms": ms(times.waited),
             "blocks_read": reads.blocks_read,
             "blocks_summed": reads.blocks_summed,
             "blocks_skipped": reads.blocks_skipped,
@@ -392,7 +423,8 @@ mod tests {
             Encoder::new(Spelling { unit: Unit::Nanos, is_exact: false }, None, 1 << 20);
         feed(&mut encoder, &mut out);
         let (ran, reads) = (&Ran::default(), Reads::default());
-        let told = Told { ran, reads, took_ms: 0.0, notes: &[], tables: None, tree: None };
+        let told =
+            Told { ran, reads, times: Times::default(), notes: &[], tables: None, tree: None };
         encoder.finish(&told, &mut out);
         serde_json::from_slice(&out).unwrap()
     }

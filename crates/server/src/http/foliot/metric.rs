@@ -1,6 +1,7 @@
 //! `metric`: what is stored of one metric, in figures.
 
 use super::catalogue::{help, kind_name, selector};
+use super::weighed::weighed;
 use super::{bad, place, refuse_failure};
 use crate::config::{Keep, KeepRules, Setting};
 use crate::http::{Call, Reply, reply, status_of};
@@ -59,13 +60,7 @@ fn run(
 ) -> Result<(), Failure> {
     let failed = |error: Error| Failure::new(status_of(&error), error.to_string());
     let meter = work.meter();
-    let goes_on = || meter.check(0).is_ok();
-    let weighed = work.snapshot.weigh(selector, TimeRange::ALL, &goes_on);
-    if matches!(weighed, Err(Error::Stopped)) {
-        // Why it was stopped the meter says in better words.
-        meter.check(0)?;
-    }
-    let weighed = weighed.map_err(failed)?;
+    let weighed = weighed(work, selector, TimeRange::ALL)?;
     let query = Query { snapshot: work.snapshot, meter: meter.clone() };
     let mut ids = meter.open();
     let sids = foliot_exec::selected(&query, selector, TimeRange::ALL, &mut ids)?;
@@ -103,6 +98,7 @@ fn run(
         "kinds": seen.kinds,
         "kept": kept,
         "arrived": {"samples": seen.arrived.samples, "late": seen.arrived.late},
+        "asked": shared.queries.demands().told(namespace, name),
         "help": help(shared, namespace, &[name.to_owned()]).into_values().next(),
         "is_whole": looked_at.len() == sids.len(),
     });

@@ -239,12 +239,15 @@ pub(super) fn alerts(shared: &Shared, call: &Call) -> Result<Reply, Reply> {
         }
     }
     let managers = shared.monitor.managers.lock().clone();
+    let failures: BTreeMap<String, String> =
+        managers.iter().flat_map(|managers| managers.failures()).collect();
     let managers: Vec<String> = managers.iter().flat_map(|managers| managers.urls()).collect();
     let mut answer = about(shared);
     answer.extend([
         ("is_whole".to_owned(), (found.len() == total).into()),
         ("alerts".to_owned(), found.into()),
         ("alertmanagers".to_owned(), json!(managers)),
+        ("alertmanagers_failed".to_owned(), json!(failures)),
     ]);
     Ok(Reply::json(StatusCode::OK, Value::from(answer).to_string()))
 }

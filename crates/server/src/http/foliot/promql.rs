@@ -2,15 +2,15 @@
 
 use super::bounds;
 use super::encode::Encoder;
-use super::{bad, refuse_at, refuse_failure};
+use super::{bad, refuse_at, refuse_failure, steps};
 use crate::http::prometheus::{LOOKBACK_MS, POINTS_MAX};
 use crate::query::{Failure, Work};
-use foliot_exec::Ran;
+use foliot_exec::{Meter, Ran, StepTook};
 use foliot_model::NamespaceId;
-use foliot_plan::grid::{Step, Took, name};
+use foliot_plan::grid::{Step, name};
 use foliot_proto_prometheus::{Asked, Expression, Span, Type, said};
 use hyper::StatusCode;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// A question that was read.
 pub(super) struct PromQl {
@@ -76,13 +76,18 @@ impl PromQl {
         Ok(Self { text, asked, span, explained: explains.then_some(expression) })
     }
 
-    pub(super) fn tree(&self, took: &[Took]) -> Option<Value> {
-        let of_step = |step: Step| {
-            let took = took.iter().find(|took| took.step == step)?;
-            let time_ms = took.time.as_secs_f64() * 1000.0;
-            Some(json!({"ms": time_ms, "series": took.series, "samples": took.samples}))
+    /// The expression, each step of which has what it took until now.
+    pub(super) fn tree(&self, meter: &Meter) -> Option<Value> {
+        let expression = self.explained.as_ref()?;
+        let (took, operators) = (meter.explained_grids(), meter.explained());
+        // Samples as they are stored are asked for by a plan that is no grid: its operators are the
+        // one step of the text.
+        let is_plan = matches!(self.asked, Asked::Samples(_));
+        let of_step = |step: Step| match operators.first().filter(|_| is_plan) {
+            Some(first) => Some(steps::of_operator(&StepTook { own: first.time, ..first.clone() })),
+            None => took.iter().find(|took| took.step == step).map(steps::of_grid),
         };
-        self.explained.as_ref().map(|expression| expression.explained(&of_step))
+        Some(expression.explained(&of_step))
     }
 
     /// Answers it; returns also what is to be said of the answer.
@@ -99,7 +104,7 @@ impl PromQl {
             Asked::Text(_) => Ok((Ran::default(), Said::default())),
             Asked::Grid(grid) => {
                 let mut refused = Ok(());
-                let (ran, notes, took) = work.grid(grid, &steps, &mut |row, out| {
+                let (ran, notes) = work.grid(grid, &steps, &mut |row, out| {
                     let values = row.values.iter().enumerate();
                     let there = values.filter_map(|(at, value)| Some((steps.at(at), value?)));
                     if refused.is_ok() {
@@ -107,7 +112,7 @@ impl PromQl {
                     }
                 })?;
                 refused?;
-                let (notes, tree) = (said(&notes, &self.text), self.tree(&took));
+                let (notes, tree) = (said(&notes, &self.text), self.tree(&work.meter()));
                 Ok((ran, Said { notes, tree }))
             }
             Asked::Samples(asked) => {
@@ -119,7 +124,7 @@ impl PromQl {
                         false => Ok(()),
                     }
                 })?;
-                Ok((ran, Said { notes: Vec::new(), tree: self.tree(&[]) }))
+                Ok((ran, Said { notes: Vec::new(), tree: self.tree(&work.meter()) }))
             }
         }
     }

@@ -4,12 +4,12 @@
 //! a text stays the same while somebody looks at other times.
 
 use super::bounds;
-use super::encode::{Encoder, Figures, Spelling, Told, Unit};
+use super::encode::{Encoder, Figures, Spelling, Times, Told, Unit};
 use super::promql::{PromQl, Said};
 use super::steps;
 use super::tables::{Tables, Typed};
 use super::{bad, place, refuse, refuse_at, refuse_failure, refuse_with};
-use crate::http::influx::{changes, may_ask, may_read, plan_for, tell, whole};
+use crate::http::influx::{Tables as _, changes, may_ask, may_read, plan_for, tell, whole};
 use crate::http::opentsdb::Scope;
 use crate::http::reply::Content;
 use crate::http::sql::Sql;
@@ -29,7 +29,7 @@ use foliot_proto_sql as sql;
 use hyper::StatusCode;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Longest body of a question.
 const BODY_BYTES_MAX: usize = 1 << 20;
@@ -44,7 +44,7 @@ const TIME_MS_MAX: i64 = i64::MAX / NANOS_PER_MILLI;
 pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
     let (_, namespace) = place(shared, &call)?;
     let gzip = accepts_gzip(&call.headers);
-    let scope = Scope::of(shared, &call)?;
+    let scope = Scope::of(shared, &call)?.for_people();
     let (who, database) = (call.who.clone(), call.database(shared));
     let asker = call.asker("foliot");
     let policy = named_database(&call.query, &call.headers).and_then(|named| named.policy);
@@ -55,6 +55,7 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
         let message = format!("the question is longer than {BODY_BYTES_MAX} bytes");
         return Err(refuse(StatusCode::PAYLOAD_TOO_LARGE, &message));
     }
+    let arrived = Instant::now();
     let reading = Reading::of(shared, &who, &[&text.bytes]).await;
     let reading = reading.map_err(|failure| refuse_failure(&failure))?;
     let asked = reading.read(|| Asked::parse(&text.bytes))?;
@@ -96,9 +97,10 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
     let title = Title::new(&asked.listed(), database).asking(again);
     let title = Title { by_itself: asked.by_itself, ..title };
     let job = Job::new(who, Some(title), move |work| {
-        let began = Instant::now();
-        run(&shared_by_job, &question, &form, work).inspect_err(|_| {
-            *done_by_job.lock() = form.explains.then(|| until_failure(&question, began, work));
+        let began = Began { at: Instant::now(), waited: arrived.elapsed() };
+        run(&shared_by_job, &question, &form, (work, &began)).inspect_err(|failure| {
+            let tell = || until_failure(&question, failure, (work, &began));
+            *done_by_job.lock() = form.explains.then(tell);
         })
     });
     let job = reading.then(job.that_reads(true));
@@ -110,18 +112,39 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
     })
 }
 
+/// When a question was begun.
+struct Began {
+    at: Instant,
+    /// From when it was asked until then: its text was read, and it waited for its turn.
+    waited: Duration,
+}
+
+impl Began {
+    /// Where its time went until now.
+    fn times(&self, work: &Work<'_>) -> Times {
+        Times { waited: self.waited, took: self.at.elapsed(), spent: work.spent() }
+    }
+}
+
 /// What is known of a question that failed: the steps that were begun, and what it had taken until
 /// then.
-fn until_failure(question: &Question, began: Instant, work: &Work<'_>) -> Map<String, Value> {
+fn until_failure(
+    question: &Question,
+    failure: &Failure,
+    (work, began): (&Work<'_>, &Began),
+) -> Map<String, Value> {
     let meter = work.meter();
     let tree = match question {
-        Question::PromQl(question) => question.tree(&[]),
+        Question::PromQl(question) => question.tree(&meter),
+        Question::InfluxQl(asked) if asked.statements.len() > 1 => {
+            steps::tree(&meter.explained()).map(|tree| steps::failed(tree, &failure.message))
+        }
         _ => steps::tree(&meter.explained()),
     };
     let figures = Figures {
         samples_read: meter.samples_of_all(),
         memory_peak_bytes: meter.memory_peak_bytes(),
-        took_ms: began.elapsed().as_secs_f64() * 1000.0,
+        times: began.times(work),
         reads: work.snapshot.reads(),
         ..Figures::default()
     };
@@ -172,13 +195,18 @@ impl InfluxQl {
     ) -> Result<Ran, Failure> {
         let place = (self.database.as_str(), self.policy.as_deref());
         let mut ran = Ran::default();
-        for statement in &self.statements {
-            let more = match statement {
-                Statement::Select(select) => run_select(shared, select, place, encoder, work)?,
+        let meter = work.meter();
+        for (at, statement) in self.statements.iter().enumerate() {
+            let mut run = || match statement {
+                Statement::Select(select) => run_select(shared, select, place, encoder, work),
                 other => {
                     let tables = tables.get_or_insert_with(|| Tables::new(spelling));
-                    tell(shared, (&self.who, self.asker.clone()), place, other, tables, work)?
+                    tell(shared, (&self.who, self.asker.clone()), place, other, tables, work)
                 }
+            };
+            let more = match self.statements.len() {
+                1 => run()?,
+                _ => meter.part(|| steps::statement(at, &statement.to_string()), run)?,
             };
             ran.series_selected += more.series_selected;
             ran.samples_scanned += more.samples_scanned;
@@ -209,7 +237,7 @@ fn checked(question: Result<(), Reply>, formatted: Option<String>) -> Result<Rep
     };
     let mut out = Vec::new();
     let (ran, reads) = (&Ran::default(), Reads::default());
-    let told = Told { ran, reads, took_ms: 0.0, notes: &[], tables: None, tree: None };
+    let told = Told { ran, reads, times: Times::default(), notes: &[], tables: None, tree: None };
     let spelling = Spelling { unit: Unit::Millis, is_exact: false };
     Encoder::new(spelling, None, u64::MAX).finish(&told, &mut out);
     let mut answer: Map<String, Value> = serde_json::from_slice(&out).unwrap_or_default();
@@ -226,9 +254,8 @@ fn run(
     shared: &Shared,
     question: &Question,
     form: &Form,
-    work: &mut Work<'_>,
+    (work, began): (&mut Work<'_>, &Began),
 ) -> Result<Ran, Failure> {
-    let began = Instant::now();
     if form.explains {
         work.meter().explain();
     }
@@ -254,15 +281,14 @@ fn run(
         }
         Question::Sql(sql) => run_sql(shared, sql, (&mut tables, form.spelling), work)?,
     };
-    let took_ms = began.elapsed().as_secs_f64() * 1000.0;
+    let times = began.times(work);
     // An expression of PromQL says better than its operators what it asks for.
     said.tree = said.tree.or_else(|| steps::tree(&work.meter().explained()));
     let reads = work.snapshot.reads();
-    let (tables, note) = tables.map(Tables::finish).unzip();
-    said.notes.extend(note.flatten());
+    let tables = tables.map(Tables::finish);
+    let tables = tables.as_ref().map(|(tables, left_out)| (tables.as_slice(), *left_out));
     let Said { notes, tree } = &said;
-    let (tables, tree) = (tables.as_deref(), tree.as_ref());
-    let told = Told { ran: &ran, reads, took_ms, notes, tables, tree };
+    let told = Told { ran: &ran, reads, times, notes, tables, tree: tree.as_ref() };
     encoder.finish(&told, work.out());
     Ok(ran)
 }
@@ -279,9 +305,12 @@ fn run_sql(
     let mut on_types = |types: &[sql::Type]| {
         typed.borrow_mut().kinds = types.iter().map(|of| of.name()).collect();
     };
+    let meter = work.meter();
+    let mut held = meter.open();
     sql.run(shared, work, &mut on_types, &mut |table, _| {
         tables.typed(table, &typed.borrow());
-        Ok(())
+        // All of it is held until the end, and then copied.
+        Ok(held.resize(2 * tables.held_bytes())?)
     })
 }
 
@@ -436,9 +465,10 @@ impl Asked {
         // Numbers of up to ten digits are seconds there. Before 1970 it knows no time.
         let time = |millis: i64| format!("{:011}", millis.max(0));
         let (start, end) = (time(self.start_ms), time(self.end_ms));
+        let put = |text: &str| bounds::in_opentsdb(text, &step);
         let (query, body) = match (&self.text, &self.parts) {
             (Some(text), _) => {
-                let m = escape(&bounds::in_opentsdb(text, &step));
+                let m = escape(&put(text));
                 let tsuids = if self.names_makers { "&show_tsuids=true" } else { "" };
                 (format!("start={start}&end={end}&ms=true{tsuids}&m={m}"), String::new())
             }
@@ -465,7 +495,14 @@ impl Asked {
         let request = HttpRequest { method, path: "/api/query", query: &query, body };
         Request::parse(&request, now_ns() / NANOS_PER_MILLI).map_err(|error| {
             let status = StatusCode::from_u16(error.status).unwrap_or(StatusCode::BAD_REQUEST);
-            refuse(status, &error.message)
+            let text = self.text.as_deref().filter(|_| status == StatusCode::BAD_REQUEST);
+            match text.zip(error.from_fault) {
+                Some((text, rest)) => {
+                    let at = bounds::before_opentsdb(text, &put(text), rest);
+                    refuse_at(&error.message, Some(place_of(text, at)))
+                }
+                None => refuse(status, &error.message),
+            }
         })
     }
 
@@ -526,6 +563,13 @@ fn opentsdb_step(step_ms: i64) -> String {
         Ok(step_ms) => format!("{step_ms}ms"),
         Err(_) => format!("{}s", step_ms.saturating_add(999) / 1_000),
     }
+}
+
+/// Line and column of a place, both counted from 1.
+fn place_of(text: &str, at: usize) -> (usize, usize) {
+    let before = text.get(..at).unwrap_or_default();
+    let line = before.rsplit('\n').next().unwrap_or_default();
+    (before.split('\n').count(), line.chars().count() + 1)
 }
 
 /// Text as it stands in a query string.

@@ -2,6 +2,7 @@
 //! rule that nobody has set yet, comes to.
 
 use super::delete::matchers;
+use super::weighed::weighed;
 use super::{bad, body_of, place, refuse, refuse_failure, store};
 use crate::config::{Keep, KeepRules, Setting};
 use crate::http::{Call, Reply, reply, status_of};
@@ -121,10 +122,10 @@ fn run(
         let keep = rule.map_or(usual, |rule| rule.keep);
         let floor_ns = floor(keep);
         let some = Selector { only: Some(sids.into_iter().collect()), ..selector.clone() };
-        let whole = weigh(work, &some, TimeRange::ALL)?;
+        let whole = weighed(work, &some, TimeRange::ALL)?;
         let older = match floor_ns {
             None => Deleted::default(),
-            Some(floor_ns) => weigh(work, &some, TimeRange::new(i64::MIN, floor_ns - 1))?,
+            Some(floor_ns) => weighed(work, &some, TimeRange::new(i64::MIN, floor_ns - 1))?,
         };
         by_rule.push(json!({
             "rule": rule.map(|rule| KeepRules(vec![rule.clone()]).show()),
@@ -175,16 +176,6 @@ fn by_rule_of(
         looked.map_err(failed)?;
     }
     Ok(found)
-}
-
-fn weigh(work: &Work<'_>, selector: &Selector, range: TimeRange) -> Result<Deleted, Failure> {
-    let meter = work.meter();
-    let weighed = work.snapshot.weigh(selector, range, &|| meter.check(0).is_ok());
-    if matches!(weighed, Err(Error::Stopped)) {
-        // Why it was stopped the meter says in better words.
-        meter.check(0)?;
-    }
-    weighed.map_err(failed)
 }
 
 fn failed(error: Error) -> Failure {

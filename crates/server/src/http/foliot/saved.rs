@@ -151,10 +151,17 @@ fn unchanged(store: &Store, key: &str, name: &str, was_changed: Option<i64>) -> 
 }
 
 fn name(name: &str) -> Result<&str, Reply> {
+    called("name", name)
+}
+
+/// What a person calls something, which stands in `member`.
+fn called<'a>(member: &str, name: &'a str) -> Result<&'a str, Reply> {
     let name = name.trim();
     match (1..=NAME_CHARS_MAX).contains(&name.chars().count()) && !name.contains(char::is_control) {
         true => Ok(name),
-        false => Err(bad(&format!("name: must have from 1 to {NAME_CHARS_MAX} characters"))),
+        false => Err(bad(&format!(
+            "{member}: must have from 1 to {NAME_CHARS_MAX} characters, none of them for control"
+        ))),
     }
 }
 
@@ -170,5 +177,5 @@ fn address(value: &Value) -> Result<&str, Reply> {
 fn panel(panel: &Value) -> Result<Value, Reply> {
     let title = panel.get("title").and_then(Value::as_str).unwrap_or_default();
     let address = address(panel.get("address").unwrap_or(&Value::Null))?;
-    Ok(json!({"title": name(title)?, "address": address}))
+    Ok(json!({"title": called("title of a panel", title)?, "address": address}))
 }

@@ -27,6 +27,9 @@ const SERIES_AT_ONCE: usize = 1_024;
 /// What a series weighs in the list, by estimate.
 const SERIES_BYTES: usize = 64;
 
+/// What a row of the answer weighs beside its texts.
+const ROW_BYTES: usize = 64;
+
 pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
     let (_, namespace) = place(shared, &call)?;
     let params = Params::parse(&call.query);
@@ -41,8 +44,7 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
     // Addresses are what operators see.
     let makers = call.who.may(Need::Operate).then(|| shared.clone());
     let job = Job::new(call.who.clone(), Some(title), move |work| {
-        let listed = list(makers.as_ref().map(|shared| &shared.makers), &selector, limit, work)?;
-        work.write(listed.to_string().as_bytes())?;
+        list(makers.as_ref().map(|shared| &shared.makers), &selector, limit, work)?;
         Ok(Ran::default())
     });
     query::answer(shared, reply::JSON, gzip, job).await.map_err(|failure| refuse_failure(&failure))
@@ -53,7 +55,7 @@ fn list(
     selector: &Selector,
     limit: usize,
     work: &mut Work<'_>,
-) -> Result<Value, Failure> {
+) -> Result<(), Failure> {
     let (meter, snapshot) = (work.meter(), work.snapshot);
     let query = Query { snapshot, meter: meter.clone() };
     let (mut ids, mut held) = (meter.open(), meter.open());
@@ -75,7 +77,9 @@ fn list(
     found.sort_unstable();
     found.truncate(limit);
     let wanted: BTreeMap<u32, i64> = found.iter().map(|(time_ns, sid)| (*sid, *time_ns)).collect();
-    let mut rows: Vec<(i64, String, Value)> = Vec::with_capacity(found.len());
+    // As texts: an object with its members takes several times as much.
+    let mut rows: Vec<(i64, String, String)> = Vec::with_capacity(found.len());
+    let mut charged = Ok(());
     let sids: Vec<u32> = wanted.keys().copied().collect();
     for chunk in sids.chunks(SERIES_AT_ONCE) {
         meter.check(0)?;
@@ -91,16 +95,27 @@ fn list(
                 let last_ms = last_ns.div_euclid(NANOS_PER_MILLI);
                 let made_by = makers.and_then(|makers| makers.of(sid)).map(made_by);
                 let row = json!({"metric": &metric, "labels": labels, "last_ms": last_ms, "made_by": made_by});
-                rows.push((last_ns, metric, row));
+                let row = row.to_string();
+                if charged.is_ok() {
+                    charged = held.add(row.len() + metric.len() + ROW_BYTES);
+                }
+                if charged.is_ok() {
+                    rows.push((last_ns, metric, row));
+                }
             })
             .map_err(Error::from)?;
+        std::mem::replace(&mut charged, Ok(()))?;
     }
     rows.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| a.1.cmp(&b.1)));
-    Ok(json!({
-        "total": with_samples,
-        "is_whole": total == looked_at.len() && with_samples <= limit,
-        "series": rows.into_iter().map(|(_, _, row)| row).collect::<Vec<_>>(),
-    }))
+    let is_whole = total == looked_at.len() && with_samples <= limit;
+    work.write(format!("{{\"is_whole\":{is_whole},\"series\":[").as_bytes())?;
+    for (at, (_, _, row)) in rows.into_iter().enumerate() {
+        if at > 0 {
+            work.write(b",")?;
+        }
+        work.write(row.as_bytes())?;
+    }
+    work.write(format!("],\"total\":{with_samples}}}").as_bytes())
 }
 
 /// Who made a series, in the words of this API.

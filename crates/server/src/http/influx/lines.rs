@@ -51,12 +51,40 @@ pub(super) fn store_lines(
     order: Order<'_>,
     lines: &[u8],
 ) -> Result<Stored, Error> {
+    if order.accepts_partial || lines.len() <= SLICE_BYTES {
+        return each_slice(order, lines, |slice, stored| {
+            store_slice(shared, store, namespace, slice, stored)
+        });
+    }
+    // Whether all lines are good is known only when all were read. They are read twice.
+    let mut judged = JudgedKinds::default();
+    let in_slices = Order { accepts_partial: true, ..order };
+    let checked = each_slice(in_slices, lines, |slice, stored| {
+        check_slice(shared, store, namespace, slice, (&mut judged, stored))
+    })?;
+    match checked.decoded.refused + checked.rows_dropped {
+        0 => each_slice(in_slices, lines, |slice, stored| {
+            store_slice(shared, store, namespace, slice, stored)
+        }),
+        _ => {
+            let good = checked.rows as u64;
+            shared.metrics.way(Way::InfluxHttp).count_unworded(good);
+            Ok(Stored { rows: 0, ..checked })
+        }
+    }
+}
+
+/// Has lines taken slice by slice; `take` says how many bytes of one it has read.
+fn each_slice<'a>(
+    order: Order<'a>,
+    lines: &[u8],
+    mut take: impl FnMut(&Slice<'_>, &mut Stored) -> Result<usize, Error>,
+) -> Result<Stored, Error> {
     let now_ns = now_ns();
     let mut stored = Stored::default();
     let mut slice_bytes = SLICE_BYTES;
     while let Some(rest) = lines.get(stored.decoded.bytes..).filter(|rest| !rest.is_empty()) {
-        // Whether all lines are good is known only when all were decoded.
-        let is_whole = !order.accepts_partial || rest.len() <= slice_bytes;
+        let is_whole = rest.len() <= slice_bytes;
         let slice = if is_whole { rest } else { rest.get(..slice_bytes).unwrap_or(rest) };
         let settings = Settings {
             precision: order.precision,
@@ -65,7 +93,7 @@ pub(super) fn store_lines(
             is_partial: !is_whole,
         };
         let slice = Slice { lines: slice, settings, order };
-        let bytes = store_slice(shared, store, namespace, &slice, &mut stored)?;
+        let bytes = take(&slice, &mut stored)?;
         match (bytes, is_whole) {
             (_, true) => break,
             // One line fills the slice; it needs a larger one.
@@ -111,7 +139,66 @@ fn store_slice(
     slice: &Slice<'_>,
     stored: &mut Stored,
 ) -> Result<usize, Error> {
-    let ingest = shared.metrics.way(Way::InfluxHttp);
+    in_batch(shared, store, namespace, slice, stored, |batch, rejects, stored| {
+        let (worded, rows) = (rejects.len(), batch.rows().len());
+        let first_ns = batch.rows().first().map(|row| row.time_ns);
+        hint_at_units(shared, first_ns, slice.settings.precision);
+        if !slice.order.accepts_partial {
+            judge(store, &slice.order, &mut JudgedKinds::default(), (batch, rejects))?;
+            if rows > 0 && !rejects.is_empty() {
+                let ingest = shared.metrics.way(Way::InfluxHttp);
+                ingest.count_rejects(rejects);
+                ingest.count_unworded(batch.rows().len() as u64);
+                return Ok(());
+            }
+        }
+        let (way, scope) = (Way::InfluxHttp, slice.order.scope);
+        let terms = Terms::of_fields(Manner::Strict, Duration::ZERO);
+        let commit = ingest::append(shared, store, way, batch, scope, rejects, terms)?;
+        stored.rows += rows.saturating_sub(rejects.len() - worded);
+        stored.commit = commit.or(stored.commit);
+        Ok(())
+    })
+}
+
+/// Looks whether the lines of a slice can all be stored, as [`store_slice`] does for all lines of a
+/// small request.
+fn check_slice(
+    shared: &Shared,
+    store: &Store,
+    namespace: NamespaceId,
+    slice: &Slice<'_>,
+    (judged, checked): (&mut JudgedKinds, &mut Stored),
+) -> Result<usize, Error> {
+    in_batch(shared, store, namespace, slice, checked, |batch, rejects, checked| {
+        judge(store, &slice.order, judged, (batch, rejects))?;
+        shared.metrics.way(Way::InfluxHttp).count_rejects(rejects);
+        checked.rows += batch.rows().len();
+        Ok(())
+    })
+}
+
+/// Takes rows out that would be refused, before any says something of kinds.
+fn judge(
+    store: &Store,
+    order: &Order<'_>,
+    judged: &mut JudgedKinds,
+    (batch, rejects): (&mut Batch<'_>, &mut Vec<Reject>),
+) -> Result<(), Error> {
+    ingest::keep_to(order.scope, batch, rejects);
+    judged.check_for(store.engine(), batch, Manner::Strict, rejects)
+}
+
+/// Decodes a slice for `take`, notes in `stored` what was refused, and returns how many bytes were
+/// read.
+fn in_batch(
+    shared: &Shared,
+    store: &Store,
+    namespace: NamespaceId,
+    slice: &Slice<'_>,
+    stored: &mut Stored,
+    take: impl FnOnce(&mut Batch<'_>, &mut Vec<Reject>, &mut Stored) -> Result<(), Error>,
+) -> Result<usize, Error> {
     let mut decoding = shared.batches.take();
     let secret = store.engine().key_secret();
     let mut batch = Batch::new(slice.lines, namespace, &LINE_SYNTAX, secret, decoding.buffers);
@@ -120,32 +207,12 @@ fn store_slice(
     // What is left of a slice begins the next one.
     batch.own(decoded.bytes);
     let worded = rejects.len();
-    let rows = batch.rows().len();
-    hint_at_units(shared, batch.rows().first().map(|row| row.time_ns), slice.settings.precision);
-    ingest.count_unworded(decoded.refused.saturating_sub(worded) as u64);
-    if !slice.order.accepts_partial {
-        // Whether all of them are good is known before any says something of kinds.
-        ingest::keep_to(slice.order.scope, &mut batch, &mut rejects);
-        JudgedKinds::default().check_for(store.engine(), &mut batch, &mut rejects)?;
-    }
-    let appended = match rows > 0 && !rejects.is_empty() && !slice.order.accepts_partial {
-        true => {
-            ingest.count_rejects(&rejects);
-            ingest.count_unworded(rows as u64);
-            None
-        }
-        false => {
-            let (way, scope) = (Way::InfluxHttp, slice.order.scope);
-            let terms = Terms::of_fields(Manner::Strict, Duration::ZERO);
-            let commit =
-                ingest::append(shared, store, way, &mut batch, scope, &mut rejects, terms)?;
-            stored.rows += rows.saturating_sub(rejects.len() - worded);
-            commit
-        }
-    };
+    let unworded = decoded.refused.saturating_sub(worded) as u64;
+    shared.metrics.way(Way::InfluxHttp).count_unworded(unworded);
+    let taken = take(&mut batch, &mut rejects, stored);
     decoding.buffers = batch.into_buffers();
     shared.batches.give(decoding, slice.lines.len());
-    stored.commit = appended.or(stored.commit);
+    taken?;
     stored.decoded.bytes += decoded.bytes;
     stored.decoded.next_line = decoded.next_line;
     stored.decoded.refused += decoded.refused;

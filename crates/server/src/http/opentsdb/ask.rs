@@ -185,6 +185,8 @@ pub(in crate::http) struct Scope {
     pub(super) who: Arc<Principal>,
     /// The address from which is asked.
     peer: Option<SocketAddr>,
+    /// Whether names that nothing stored has are answered with no series.
+    pub(super) unknown_is_empty: bool,
 }
 
 impl Scope {
@@ -195,8 +197,14 @@ impl Scope {
         let rollups = shared.config.opentsdb_rollups.rollups.as_deref();
         let tables = rollups.into_iter().flat_map(Rollups::tables);
         let tables = tables.filter_map(|table| rollups::find(store, &database, table)).collect();
+        let unknown_is_empty = shared.config.opentsdb_unknown_is_empty;
         let (shared, who, peer) = (shared.clone(), call.who.clone(), call.peer);
-        Ok(Self { shared, namespace, database, tables, who, peer })
+        Ok(Self { shared, namespace, database, tables, who, peer, unknown_is_empty })
+    }
+
+    /// For people, who are told of names that nothing stored has, whatever clients are answered.
+    pub(in crate::http) fn for_people(self) -> Self {
+        Self { unknown_is_empty: false, ..self }
     }
 
     /// Who wants samples taken away.
@@ -284,8 +292,10 @@ impl Scope {
 
     /// The request's plans, once all names it needs were found and its tables were chosen.
     fn plans(&self, request: &mut Request, names: &Names<'_>) -> Result<Vec<Series>, Failure> {
+        // What is deleted should be there.
+        let may_be_unknown = self.unknown_is_empty && !request.deletes;
         for name in request.required_names() {
-            if !names.exists(&name)? {
+            if !may_be_unknown && !names.exists(&name)? {
                 return Err(failure(name.error()));
             }
         }

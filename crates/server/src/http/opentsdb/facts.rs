@@ -159,6 +159,7 @@ pub(super) fn with_view<T>(
             goes_on()?;
             names.exists(name).map_err(refused)
         },
+        unknown_is_empty: scope.unknown_is_empty,
         select: &|selector: &Selector| names.select(selector, TimeRange::ALL).map_err(refused),
         tag_names: &|selector: &Selector| names.label_names(selector).map_err(refused),
         stored: &|sid| {

@@ -276,7 +276,7 @@ fn carry_out(
         }
         Asked::Grid(grid) if kind == Type::Scalar && !span.is_range => {
             let mut value = f64::NAN;
-            let (ran, notes, _) = work.grid(grid, &steps, &mut |row, _| {
+            let (ran, notes) = work.grid(grid, &steps, &mut |row, _| {
                 value = row.values.get(0).unwrap_or(f64::NAN);
             })?;
             let text = number(value);
@@ -286,7 +286,7 @@ fn carry_out(
         Asked::Grid(grid) => {
             let of = if span.is_range { SeriesAnswer::matrix } else { SeriesAnswer::vector };
             let mut answer = of(steps, limit);
-            let (ran, notes, _) = work.grid(grid, &steps, &mut |row, out| {
+            let (ran, notes) = work.grid(grid, &steps, &mut |row, out| {
                 answer.row(&row.labels, (row.values.iter(), &row.histograms), out);
             })?;
             answer.finish(&notes, question, work.out());
