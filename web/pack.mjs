@@ -35,4 +35,5 @@ writeFileSync(
 );
 const total = packed.slice(0, FIRST.length).reduce((all, bytes) => all + bytes, 0);
 console.log(`compressed: ${packed.join(" + ")} bytes, of which ${total} to the first paint`);
-if (total > 100 * 1024) throw new Error("the page takes more than 100 KiB to its first paint");
+// The rest of 100 KB is for what the server answers until then.
+if (total > 92_000) throw new Error(`${total} bytes come before the first paint, and no more than 92000 may`);

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { API, address, becomes, context, drawn, forgive, go, hosts, keep, legend, load, now, open, page, put, write } from "./stage.mjs";
+import { API, address, becomes, context, drawn, follow, forgive, go, hosts, keep, legend, load, now, open, page, put, settledBox, write } from "./stage.mjs";
 
 /** Where a download of what is shown lies. */
 async function downloaded(kind) {
@@ -85,7 +85,7 @@ test("another language begins with the text that is asked", async () => {
   await page.keyboard.press("Control+A");
   await page.keyboard.insertText("SHOW FIELD KEYS FROM load");
   await page.keyboard.press("Enter");
-  await page.getByRole("cell", { name: "fieldType" }).or(page.getByRole("columnheader", { name: "fieldType" })).waitFor();
+  await page.getByRole("gridcell", { name: "fieldType" }).or(page.getByRole("columnheader", { name: "fieldType" })).waitFor();
   await becomes(() => page.locator(".result tbody td:first-child").allTextContents(), ["one", "two"]);
   await page.getByLabel("Language").selectOption("form");
   await becomes(() => page.getByLabel("Metric").inputValue(), "load.one");
@@ -141,10 +141,10 @@ test("Enter takes what the arrows have chosen, and asks where nothing is", async
 test("whole numbers keep their digits in tables and files", async () => {
   await write(`vault n=9007199254740993i ${now() - 2}000000000\nvault n=7i ${now() - 60}000000000`);
   await go("#/explore?start=15m-ago&m=none:vault.n&view=samples");
-  await page.getByRole("cell", { name: "9007199254740993", exact: true }).waitFor();
-  assert.match(readFileSync(await downloaded("CSV"), "utf8"), /,9007199254740993\n/);
+  await page.getByRole("gridcell", { name: "9007199254740993", exact: true }).waitFor();
+  assert.match(readFileSync(await downloaded("CSV"), "utf8"), /,9007199254740993,integer\n/);
   await page.getByRole("button", { name: "Table", exact: true }).click();
-  await page.getByRole("cell", { name: "9007199254740993", exact: true }).waitFor();
+  await page.getByRole("gridcell", { name: "9007199254740993", exact: true }).waitFor();
   assert.match(readFileSync(await downloaded("JSON"), "utf8"), /"values":\[7,9007199254740993\]/);
   await page.getByRole("button", { name: "Graph", exact: true }).click();
   await drawn();
@@ -157,7 +157,7 @@ test("a question that failed is explained as far as it came", async () => {
   await page.getByRole("alert").first().waitFor();
   await page.getByText("Explain: how it was answered").click();
   const told = page.locator(".cost > ul > li");
-  await becomes(() => told.first().textContent(), /^A load_one \* on \(\) load_one.*no answer.*\* of two sides.*read load_one.*at most.*in the server$/s);
+  await becomes(() => told.first().textContent(), /^A load_one \* on \(\) load_one.*no answer.*\* of two sides.*read load_one\s*\d+ series from \d+ samples.*at most.*in the server$/s);
   await becomes(() => told.nth(1).textContent(), /^B was not begun: .*expected FROM/);
   forgive("status of 4");
 });
@@ -165,11 +165,12 @@ test("a question that failed is explained as far as it came", async () => {
 test("values stand beside the crosshair, two units have two axes, and steps and days are chosen", async () => {
   const at = now() - 60;
   await write(`store,host=a used_bytes=1048576,busy_percent=75 ${at}000000000\nstore,host=a used_bytes=2097152,busy_percent=50 ${at + 30}000000000`);
-  await go("#/explore?start=5m-ago&m=sum:store.used_bytes{host=*}&m=sum:store.busy_percent{host=*}&step=10s");
+  await go("#/explore?start=5m-ago&m=sum:$step-max:store.used_bytes{host=*}&m=sum:$step-max:store.busy_percent{host=*}&step=10s");
   await page.waitForFunction(() => document.querySelectorAll(".legend .line").length === 2);
-  await page.getByText("steps of 10s").waitFor();
+  const step = () => page.getByRole("region", { name: "Query 1" }).locator("label", { hasText: /^step/ }).locator("option:checked").textContent();
+  await becomes(step, "auto, 10s");
   await becomes(() => page.getByText("right axis").count(), 1);
-  const box = await page.locator(".u-over").boundingBox();
+  const box = await settledBox(page.locator(".u-over"));
   const tip = page.locator(".tip");
   await page.mouse.move(box.x + box.width * 0.3, box.y + 40);
   await page.mouse.move(box.x + box.width * 0.8, box.y + 40, { steps: 3 });
@@ -185,11 +186,11 @@ test("values stand beside the crosshair, two units have two axes, and steps and 
   await page.mouse.move(5, 5);
   await tip.waitFor({ state: "hidden" });
   await page.getByLabel("Step", { exact: true }).selectOption("1s");
-  await page.getByText("steps of 1s").waitFor();
+  await becomes(step, "auto, 1s");
   await page.getByRole("button", { name: "30d", exact: true }).click();
   await becomes(() => page.getByRole("alert").textContent(), /Steps of 1s make 2592000 points of each line.*choose 5m or more, or auto/);
   await page.getByLabel("Step", { exact: true }).selectOption("auto step");
-  await page.getByText("steps of 2h").waitFor();
+  await becomes(step, "auto, 2h");
   await page.getByLabel("Zone").selectOption("utc");
   await page.getByRole("button", { name: "Dates" }).click();
   await page.getByRole("button", { name: "last month" }).click();
@@ -230,7 +231,7 @@ test("what each question cost is told", async () => {
   await becomes(() => page.locator(".cost > ul > li").count(), 2);
   const tree = async (at) => (await page.locator(".cost > ul > li").nth(at).locator(".tree > li").allTextContents()).map((text) => text.replace(/\s/g, "")).join("\n");
   await becomes(() => tree(0), /^readload\.one\{host=b\}1seriesfrom\d+samples,[\d.]+[nµm]?s$/m);
-  await becomes(() => tree(1), /^countofload\.one1seriesfrom\d+samples,[\d.]+[nµm]?s$/m);
+  await becomes(() => tree(1), /^countofload\.one1series,1rowfrom\d+samples,[\d.]+[nµm]?s$/m);
   const saving = page.waitForEvent("download");
   await page.getByLabel("Save how B was answered as JSON").click();
   const saved = readFileSync(await (await saving).path());
@@ -317,10 +318,10 @@ test("a name that is none leads to one that is", async () => {
   // InfluxQL answers with nothing there, which is no error.
   await go("#/explore?start=15m-ago&i=SELECT max(onn) FROM load");
   await page.getByText("load has no field “onn”").waitFor();
-  await page.getByRole("button", { name: "one", exact: true }).click();
+  await page.locator(".nearest").getByRole("button", { name: "one", exact: true }).click();
   await page.locator(".legend .line").first().waitFor();
   await go("#/explore?start=15m-ago&i=SELECT max(one) FROM lod");
-  await page.getByRole("button", { name: "load", exact: true }).click();
+  await page.locator(".nearest").getByRole("button", { name: "load", exact: true }).click();
   await page.locator(".legend .line").first().waitFor();
   // So does PromQL, however many metrics there are.
   const lines = [`load,host=a one=1 ${now() - 5}000000000`, ...Array.from({ length: 1100 }, (_, at) => `many${at} value=1 ${now()}000000000`)];
@@ -357,24 +358,26 @@ test("a link of many questions asks all of them, six at a time, and shows fields
   await becomes(() => page.locator(".row").count(), 45);
 });
 
-test("a long legend and a long table grow as they are scrolled", async () => {
-  await write(Array.from({ length: 150 }, (_, at) => `many,n=n${at} v=${at} ${now() - 5}000000000`).join("\n"));
+test("a long legend and a long table have the rows in sight on the page, and scroll to their ends", async () => {
+  await write(Array.from({ length: 150 }, (_, at) => `many,n=n${String(at).padStart(3, "0")} v=${at} ${now() - 5}000000000`).join("\n"));
   await go("#/explore?start=15m-ago&m=sum:many.v{n=*}");
-  const rows = page.locator(".result tbody tr");
-  await rows.first().waitFor();
-  await becomes(() => rows.count(), 25);
-  await page.locator(".legend .scroll").evaluate((box) => box.scrollTo(0, 1e6));
-  await page.waitForFunction(() => document.querySelectorAll(".result tbody tr").length === 75);
+  const lines = page.locator(".legend .line");
+  await lines.first().waitFor();
+  await becomes(() => lines.count().then((count) => count < 60), true);
+  await page.locator(".legend .scroll").evaluate((box) => box.scrollTo(0, box.scrollHeight));
+  await becomes(() => lines.last().textContent(), "many.v {n=n149}");
+  await becomes(() => lines.filter({ hasText: "n000" }).count(), 0);
   await page.getByRole("button", { name: "Samples" }).click();
-  await page.getByRole("region", { name: "Samples" }).evaluate((box) => box.scrollTo(0, 1e6));
-  await page.waitForFunction(() => document.querySelectorAll(".result tbody tr").length === 100);
+  const box = page.getByRole("region", { name: "Samples" });
+  await box.evaluate((one) => one.scrollTo(0, one.scrollHeight));
+  await becomes(() => box.locator("tbody tr").last().getAttribute("aria-rowindex"), "151");
 });
 
 test("a part of the graph that is dragged over becomes the range", async () => {
   await load();
   await go("#/explore?start=1h-ago&m=avg:$step-avg:load.one");
   await drawn();
-  const box = await page.locator(".u-over").boundingBox();
+  const box = await settledBox(page.locator(".u-over"));
   await page.mouse.move(box.x + box.width * 0.8, box.y + 50);
   await page.mouse.down();
   await page.mouse.move(box.x + box.width * 0.98, box.y + 60, { steps: 5 });
@@ -390,7 +393,6 @@ test("a part of the graph that is dragged over becomes the range", async () => {
 test("OpenTSDB's links open Explore", async () => {
   await load();
   for (const link of ["#start=10m-ago&m=sum:load.one{host=*}", "q?start=10m-ago&m=sum:load.one%7Bhost=*%7D"]) {
-    await page.goto("about:blank");
     await go(link);
     await page.waitForFunction(() => document.querySelectorAll(".legend .line").length === 2);
     await becomes(() => page.getByLabel("From").inputValue(), "10m-ago");
@@ -416,7 +418,7 @@ test("samples are shown to the nanosecond, with their kinds", async () => {
   await rows.nth(1).waitFor();
   await becomes(() => rows.first().textContent(), /\.123456790Zexact\.n \{a=b\}integer8127\.0\.0\.1, influx_http$/);
   await becomes(() => rows.nth(1).textContent(), /\.123456789Zexact\.n \{a=b\}integer7127\.0\.0\.1, influx_http$/);
-  assert.ok(readFileSync(await downloaded("CSV"), "utf8").includes(`\n${second}123456790,exact.n,,b,8`));
+  assert.ok(readFileSync(await downloaded("CSV"), "utf8").includes(`\n${second}123456790,exact,n,b,8,integer\n`));
 });
 
 test("the range moves by buttons and by dragging with Shift, and the greatest lines are picked", async () => {
@@ -434,7 +436,7 @@ test("the range moves by buttons and by dragging with Shift, and the greatest li
   await becomes(range, [start - 300_000, end - 300_000]);
   await page.getByRole("button", { name: "Later" }).click();
   await page.waitForFunction((before) => location.hash.includes(before), String(start));
-  const box = await page.locator(".u-over").boundingBox();
+  const box = await settledBox(page.locator(".u-over"));
   await page.keyboard.down("Shift");
   await page.mouse.move(box.x + box.width * 0.25, box.y + 50);
   await page.mouse.down();
@@ -465,30 +467,209 @@ test("what was asked before is found again, and goes elsewhere as code", async (
   await becomes(() => page.url(), /start=20m-ago/);
 });
 
-test("what was asked before is reached by keys", async () => {
+/** Waits until the browser remembers an address as the last one that was asked, in which this is asked. */
+const isRemembered = (text) => page.waitForFunction((text) => [...new URLSearchParams(JSON.parse(localStorage["foliot.history"] ?? "[]")[0]?.split("?")[1]).values()].includes(text), text);
+
+test("keys lead a form through what it asked before, and leave the other rows", async () => {
   await load();
-  const asked = ["max:load.two", "min:load.two", "sum:load.two"];
-  for (const text of asked) {
-    await go(`#/explore?start=20m-ago&m=${text}`);
-    await page.waitForFunction((text) => document.querySelector(".legend .line") && JSON.parse(localStorage["foliot.history"] ?? "[]")[0]?.includes(text.slice(0, 3)), text);
+  for (const text of ["max:load.two", "min:load.two", "sum:load.two"]) {
+    await go(`#/explore?${new URLSearchParams([["start", "20m-ago"], ["p", "count(load_one)"], ["m", text]])}`);
+    await page.locator(".legend .line").nth(1).waitFor();
+    await isRemembered(text);
   }
-  for (const [key, text] of [["Up", "min"], ["Up", "max"], ["Up", "max"], ["Down", "min"], ["Down", "sum"]]) {
+  const metric = page.getByRole("region", { name: "Query 2" }).getByLabel("Metric");
+  const asks = () => page.evaluate(() => new URLSearchParams(location.hash.split("?")[1]).getAll("m").concat(new URLSearchParams(location.hash.split("?")[1]).getAll("p")).join());
+  await page.keyboard.press("Control+ArrowUp");
+  await becomes(asks, "sum:load.two,count(load_one)", "no row has the cursor");
+  // Half a name is typed, and there again on the way back.
+  await metric.click();
+  await page.keyboard.press("End");
+  await page.keyboard.type("x");
+  for (const [key, text] of [["Up", "min"], ["Up", "max"], ["Up", "max"], ["Down", "min"], ["Down", "sum"], ["Down", "sum"]]) {
     await page.keyboard.press(`Control+Arrow${key}`);
-    await page.waitForFunction((text) => location.hash.includes(`m=${text}%3A`) && JSON.parse(localStorage["foliot.history"] ?? "[]")[0]?.includes(`m=${text}`), text);
+    await becomes(asks, `${text}:load.two,count(load_one)`);
+    // The address is told a moment before the row is drawn.
+    await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
   }
+  await becomes(() => metric.inputValue(), "load.twox");
+  await page.keyboard.press("Escape");
+  await go("#/explore");
+  await becomes(() => page.locator(".row").count(), 1);
   await page.keyboard.press("h");
   await page.locator(".menu-list").waitFor();
   await page.keyboard.press("ArrowDown");
-  await page.keyboard.press("ArrowDown");
   await page.keyboard.press("Enter");
-  await page.waitForFunction(() => !location.hash.includes("m=sum") && !document.querySelector(".menu-list"));
+  await page.waitForFunction(() => location.hash.includes("load") && !document.querySelector(".menu-list"));
+});
+
+test("keys lead a text through what its row asked before, in its language, back to what is typed", async () => {
+  await load();
+  const asked = (...questions) => `#/explore?${new URLSearchParams([["start", "20m-ago"], ...questions])}`;
+  for (const [one, two] of [["max(load_one)", "min(load_two)"], ["min(load_one)", "min(load_two)"], ["avg(load_one)", "count(load_two)"]]) {
+    await go(asked(["p", one], ["p", two]));
+    await page.locator(".legend .line").nth(1).waitFor();
+    await isRemembered(one);
+  }
+  const editors = page.locator(".editor .cm-content");
+  const first = () => editors.first().textContent();
+  await editors.first().click();
+  await page.keyboard.press("Control+End");
+  await page.keyboard.type(" + 1");
+  await page.keyboard.press("Escape");
+  for (const [key, text] of [["Up", "avg(load_one)"], ["Up", "min(load_one)"], ["Up", "max(load_one)"], ["Up", "max(load_one)"], ["Down", "min(load_one)"]]) {
+    await page.keyboard.press(`Control+Arrow${key}`);
+    await becomes(first, text);
+  }
+  await becomes(() => editors.nth(1).textContent(), "count(load_two)", "the other row stays");
+  assert.ok(page.url().includes("avg"), "nothing is asked on the way");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => location.hash.includes("p=min%28load_one") && location.hash.includes("count"));
+  // The way goes on from what was asked, and the draft is at its end.
+  for (const text of ["avg(load_one)", "avg(load_one) + 1", "avg(load_one) + 1"]) {
+    await page.keyboard.press("Control+ArrowDown");
+    await becomes(first, text);
+  }
+  // A row that is taken away leaves the history of the other one to it.
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => location.hash.includes("load_one%29+%2B+1"));
+  await isRemembered("avg(load_one) + 1");
+  await page.getByRole("button", { name: "Remove query 1" }).click();
+  await becomes(() => editors.count(), 1);
+  await page.waitForFunction(() => JSON.parse(localStorage["foliot.history"])[0].includes("start=20m-ago&p=count"));
+  await editors.first().click();
+  await page.keyboard.press("Control+ArrowUp");
+  await becomes(first, "min(load_two)");
+});
+
+test("what is typed and not asked yet is there when the page is loaded anew, and asked when it is wanted", async () => {
+  await load();
+  await go(`#/explore?${new URLSearchParams([["start", "20m-ago"], ["p", "max(load_one)"], ["s", "SELECT one FROM load"]])}`);
+  const editors = page.locator(".editor .cm-content");
+  await editors.nth(1).click();
+  await page.keyboard.press("Control+End");
+  await page.keyboard.type(" LIMIT 2");
+  await page.keyboard.press("Escape");
+  await page.reload();
+  await becomes(() => editors.nth(1).textContent(), "SELECT one FROM load LIMIT 2");
+  await becomes(() => editors.first().textContent(), "max(load_one)");
+  await page.getByText("not asked yet").waitFor();
+  await page.getByRole("button", { name: "Run", exact: true }).click();
+  await page.waitForFunction(() => location.hash.includes("LIMIT+2"));
+  await becomes(() => page.getByText("not asked yet").count(), 0);
+  await editors.first().click();
+  await page.keyboard.press("Control+End");
+  await page.keyboard.type(" * 2");
+  await page.reload();
+  await becomes(() => editors.first().textContent(), "max(load_one) * 2");
+  await page.getByRole("button", { name: "Drop it" }).click();
+  await becomes(() => editors.first().textContent(), "max(load_one)");
+  await page.reload();
+  await becomes(() => editors.first().textContent(), "max(load_one)");
+  await becomes(() => page.getByText("not asked yet").count(), 0);
+  // A name of a form that is half typed is no less typed.
+  await go(`#/explore?${new URLSearchParams([["start", "20m-ago"], ["m", "max:load.one"]])}`);
+  await page.getByLabel("Metric").click();
+  await page.keyboard.press("Control+A");
+  await page.keyboard.type("load.tw");
+  await page.reload();
+  await becomes(() => page.getByLabel("Metric").inputValue(), "load.tw");
+  assert.match(page.url(), /load\.one/);
+  await page.getByLabel("Metric").click();
+  await page.keyboard.press("End");
+  await page.keyboard.type("o");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => location.hash.includes("load.two"));
+  await page.reload();
+  await becomes(() => page.getByLabel("Metric").inputValue(), "load.two");
+});
+
+test("a link that is opened has nothing in its rows that was typed before", async () => {
+  await load();
+  const link = (text) => `#/explore?${new URLSearchParams([["start", "20m-ago"], ["m", text], ["p", "max(load_one)"]])}`;
+  const metric = page.getByLabel("Metric");
+  const editor = page.locator(".editor .cm-content");
+  /** Types without the field losing the cursor, which would ask it. */
+  const halve = async () => {
+    await editor.click();
+    await page.keyboard.press("Control+End");
+    await page.keyboard.type(" * 2");
+    await page.keyboard.press("Escape");
+    await metric.click();
+    await page.keyboard.press("End");
+    await page.keyboard.type("x");
+    await becomes(() => metric.inputValue(), "load.onex");
+  };
+  const isOpened = async () => {
+    await becomes(() => metric.inputValue(), "load.one");
+    await becomes(() => editor.textContent(), "max(load_one)");
+    await becomes(() => page.getByText("not asked yet").count(), 0);
+  };
+  await go(link("max:load.one"));
+  await becomes(() => metric.inputValue(), "load.one");
+  await metric.click();
+  await page.keyboard.press("End");
+  await page.keyboard.type("x");
+  // The same link once more, and another one and back.
+  await follow(link("max:load.one"));
+  await isOpened();
+  await metric.click();
+  await page.keyboard.press("End");
+  await page.keyboard.type("x");
+  await follow(link("max:load.two"));
+  await becomes(() => metric.inputValue(), "load.two");
+  await follow(link("max:load.one"));
+  await isOpened();
+  // What the page itself leads to keeps what is typed, and so does the way back.
+  await halve();
+  await becomes(() => page.evaluate(() => location.hash.includes("load_one%29+*+2")), true);
+  await page.getByRole("button", { name: "Remove query 2" }).dispatchEvent("click");
+  await becomes(() => editor.count(), 0);
+  await becomes(() => metric.inputValue(), "load.onex");
+  await page.goBack();
+  await becomes(() => editor.count(), 1);
+  await becomes(() => metric.inputValue(), "load.onex");
+  await page.reload();
+  await becomes(() => metric.inputValue(), "load.onex");
+});
+
+test("Explain stays open when the language changes", async () => {
+  await load();
+  await go("#/explore?start=15m-ago&m=max:$step-max:load.two");
+  await page.getByText("Explain: how it was answered").click();
+  await page.locator(".tree").first().waitFor();
+  await page.getByLabel("Language").selectOption("promql");
+  await page.waitForFunction(() => location.hash.includes("p="));
+  await page.locator(".tree", { hasText: "max" }).first().waitFor();
+  await becomes(() => page.locator("details.cost").getAttribute("open").then((open) => open !== null), true);
+});
+
+test("measurements with their fields and labels stand beside InfluxQL, those that the text reads first", async () => {
+  await load();
+  await go(`#/explore?${new URLSearchParams([["start", "15m-ago"], ["i", "SELECT  FROM load"]])}`);
+  const beside = page.getByRole("complementary", { name: "Measurements" });
+  await becomes(() => beside.locator("ul ul button").allTextContents(), ["one float", "two float", "host label"]);
+  await page.locator(".editor .cm-content").click();
+  await page.keyboard.press("Home");
+  for (let at = 0; at < "SELECT ".length; at += 1) await page.keyboard.press("ArrowRight");
+  await beside.getByRole("button", { name: "two float" }).click();
+  await becomes(() => page.locator(".editor .cm-content").textContent(), "SELECT two FROM load");
+  await page.keyboard.press("Enter");
+  await becomes(legend, ["load two"]);
+  // Of several rows one has them.
+  await go(`#/explore?${new URLSearchParams([["start", "15m-ago"], ["p", "load_one"], ["i", "SELECT one FROM load"], ["i", "SELECT two FROM load"]])}`);
+  const folds = page.getByRole("button", { name: "Measurements", exact: true });
+  const open = () => folds.evaluateAll((all) => all.map((one) => one.getAttribute("aria-expanded")).join());
+  await becomes(open, "true,false");
+  await folds.nth(1).click();
+  await becomes(open, "false,true");
+  forgive("400");
 });
 
 test("times are of any zone, and ranges may be said as Grafana does", async () => {
   const at = Date.UTC(2026, 0, 1, 12) / 1000;
   await write(`zoned v=1 ${at}000000000`);
   await go("#/explore?start=2026-01-01+12:59&end=2026-01-01+13:01&tz=Europe/Vienna&view=samples&m=sum:zoned.v");
-  await page.getByRole("cell", { name: "2026-01-01 13:00:00.000000000" }).waitFor();
+  await page.getByRole("gridcell", { name: "2026-01-01 13:00:00.000000000" }).waitFor();
   await page.getByLabel("Zone").selectOption("another…");
   await page.getByLabel("Zone").fill("Asia/Nowhere");
   await page.getByText("no zone yet").waitFor();
@@ -499,7 +680,7 @@ test("times are of any zone, and ranges may be said as Grafana does", async () =
   await page.getByLabel("From").fill("2026-01-01 20:59");
   await page.getByRole("textbox", { name: "To", exact: true }).fill("2026-01-01 21:01");
   await page.keyboard.press("Enter");
-  await page.getByRole("cell", { name: "2026-01-01 21:00:00.000000000" }).waitFor();
+  await page.getByRole("gridcell", { name: "2026-01-01 21:00:00.000000000" }).waitFor();
   await go("#/explore?zone=Mars/Olympus&start=now-15m&m=sum:zoned.v");
   await page.getByText("which this browser does not know").waitFor();
   await page.getByText("No samples in this range").waitFor();
@@ -516,13 +697,11 @@ test("a name that holds $step is asked as it is, and links of Prometheus' page o
   await page.locator(".legend .line").first().waitFor();
   await becomes(legend, ["of$step.x {host=a}"]);
   await load();
-  await page.goto("about:blank");
   // Of Prometheus 2 and 3, and of VictoriaMetrics.
   for (const path of ["graph?", "query?", "vmui/#/?"]) {
     await go(`${path}g0.expr=max(load_one)&g0.tab=0&g0.range_input=1h30m`);
     await page.locator(".legend .line").first().waitFor();
     await becomes(() => page.getByLabel("From").inputValue(), "1h30m-ago", path);
-    await page.goto("about:blank");
   }
   hosts.delete("null");
 });
@@ -531,9 +710,9 @@ test("samples are listed and saved as they are", async () => {
   await load();
   await go("#/explore?start=15m-ago&view=table&m=none:load.one{host=b}");
   await page.getByLabel("each value, not only the last").check();
-  await page.getByRole("cell", { name: "101", exact: true }).waitFor();
+  await page.getByRole("gridcell", { name: "101", exact: true }).waitFor();
   const text = readFileSync(await downloaded("CSV"), "utf8");
-  assert.match(text, /^time_ms,name,field,host,value\n\d{13},load.one,,b,\d+/);
+  assert.match(text, /^time_ms,name,field,host,value,kind\n\d{13},load.one,,b,\d+,float\n/);
   assert.ok(text.trim().split("\n").length >= 60, text);
 });
 
@@ -541,9 +720,9 @@ test("an answer is saved as lines of JSON and as Parquet, which is brought in ag
   const second = now() - 60;
   await write(`saved,bed=a\\ b,name=x ph=6.5 ${second}123456789\nsaved,bed=a\\ b,name=x ph=7 ${second + 1}000000000`);
   await go(`#/explore?start=15m-ago&view=samples&m=${encodeURIComponent("none:saved.ph")}`);
-  await page.getByRole("cell", { name: "6.5", exact: true }).waitFor();
+  await page.getByRole("gridcell", { name: "6.5", exact: true }).waitFor();
   const lines = readFileSync(await downloaded("JSON lines"), "utf8").trim().split("\n").map((line) => JSON.parse(line));
-  assert.deepEqual(lines[0], { time_ns: `${second}123456789`, name: "saved.ph", field: "", bed: "a b", label_name: "x", value: 6.5 });
+  assert.deepEqual(lines[0], { time_ns: `${second}123456789`, name: "saved", field: "ph", bed: "a b", label_name: "x", value: 6.5, kind: "float" });
   const file = await downloaded("Parquet");
   const { stderr } = spawnSync(process.env.BINARY, ["import", "parquet", file, "--dry-run"], { encoding: "utf8", env: {} });
   assert.match(stderr, /2 rows found, 0 refused/, "as another reader of Parquet finds it");
@@ -551,10 +730,10 @@ test("an answer is saved as lines of JSON and as Parquet, which is brought in ag
   await page.getByText("Drop a file here").waitFor();
   await page.getByLabel("File to import").setInputFiles({ name: "again.parquet", mimeType: "application/octet-stream", buffer: readFileSync(file) });
   await page.getByLabel("What bed is").waitFor();
-  const roles = async () => Promise.all(["time", "measurement", "field", "bed", "value"].map((name) => page.getByLabel(`What ${name} is`).inputValue()));
+  const roles = async () => Promise.all(["time", "measurement", "field", "bed", "value_float"].map((name) => page.getByLabel(`What ${name} is`).inputValue()));
   await becomes(roles, ["time", "measurement", "field", "label", "value"]);
   await page.getByRole("button", { name: "Dry run" }).click();
-  await page.getByText("This is what would be stored: 2 samples in 2 lines").waitFor();
+  await page.getByText("This is what would be stored: 2 samples in 2 rows").waitFor();
   await becomes(() => page.getByRole("region", { name: "Metrics of the file" }).locator("tbody").textContent(), "saved.phfloat2");
 });
 
@@ -611,6 +790,13 @@ test("a form fills gaps, and compares labels otherwise; an axis has the ends tha
   await page.waitForFunction(() => location.hash.includes("yrange"));
   await becomes(() => page.evaluate(() => new URLSearchParams(location.hash.split("?")[1]).get("yrange")), "[:1000]");
   await becomes(() => page.getByLabel("Greatest value that is shown").inputValue(), "1000");
+  // What is no end of it stays, and is told.
+  await page.getByLabel("Least value that is shown").fill("2k");
+  await page.keyboard.press("Enter");
+  await page.getByText("the least is not below the greatest").waitFor();
+  await page.getByLabel("Least value that is shown").fill("0.5k");
+  await page.keyboard.press("Enter");
+  await becomes(() => page.evaluate(() => new URLSearchParams(location.hash.split("?")[1]).get("yrange")), "[500:1000]");
 });
 
 test("an expression is put into lines", async () => {
@@ -630,12 +816,12 @@ test("what is selected of a text is asked alone, and the text stays", async () =
   await page.keyboard.press("Home");
   for (let at = 0; at < "SELECT max(one) FROM load".length; at += 1) await page.keyboard.press("Shift+ArrowRight");
   await page.keyboard.press("Control+Enter");
-  await page.getByText("Only what was selected is asked").waitFor();
+  await page.getByText("Only this is asked").waitFor();
   await page.getByText("load max", { exact: true }).first().waitFor();
   await becomes(() => text.textContent(), "SELECT max(one) FROM load; SELECT broken(");
   await page.getByRole("button", { name: "Ask all of it" }).click();
   await page.locator(".failed").waitFor();
-  await becomes(() => page.getByText("Only what was selected is asked").count(), 0);
+  await becomes(() => page.getByText("Only this is asked").count(), 0);
   forgive("status of 400");
 });
 
@@ -665,7 +851,6 @@ test("PromQL is completed, answered, explained and said where it is wrong", asyn
   await editor.waitFor();
   await becomes(() => editor.textContent(), "avg by (queue) (jobs_total)", "the form is said in PromQL");
   await page.waitForFunction(() => document.querySelectorAll(".legend .line").length === 2);
-  await page.goto("about:blank");
   await load();
   await go("#/explore?start=15m-ago&m=max:$step-avg:load.one{host=*}");
   await page.locator(".legend .line").first().waitFor();
@@ -696,7 +881,7 @@ test("PromQL is completed, answered, explained and said where it is wrong", asyn
   await page.waitForFunction(() => document.querySelectorAll(".legend .line").length === 1);
   await page.getByText("Explain: how it was answered").click();
   await becomes(() => page.locator(".tree > li > b").allTextContents(), ["answer", ">", "sum", "rate", "read", "number"]);
-  await becomes(() => page.locator(".tree > li", { hasText: "rate" }).textContent(), /\d series from \d+ samples, [\d.]+ [µm]?s$/);
+  await becomes(() => page.locator(".tree > li", { hasText: "rate" }).textContent(), /\d series from \d+ samples, [\d.]+ [nµm]?s, [\d.]+ [nµm]?s by itself$/);
   await becomes(() => page.locator(".tree > li", { hasText: "read" }).textContent(), /2 series from (8|10) samples, [\d.]+ [µm]?s$/);
   const explaining = page.waitForEvent("download");
   await page.getByRole("button", { name: "Save how A was answered as JSON" }).click();
@@ -843,6 +1028,19 @@ test("what targets say of a metric stands in completion and on its page, and Ope
   await page.keyboard.press("Escape");
   await page.keyboard.press("Enter");
   await page.waitForFunction(() => document.querySelectorAll(".legend .line").length === 2);
+});
+
+test("what is wrong in OpenTSDB's text is marked at its place", async () => {
+  await load();
+  await go("#/explore?start=15m-ago&m=");
+  await page.getByLabel(/Language/).first().selectOption("text");
+  await page.getByRole("textbox", { name: "Text in opentsdb" }).click();
+  for (const [text, wrong, said] of [["sum:load.one{host=}", "host", /a value is missing behind '='/], ["sum:load.one{host=b}x", "x", /Missing '}' at the end/], ["sun:load.one", "sun:load.one", /No such aggregation function/]]) {
+    await page.keyboard.press("Control+A");
+    await page.keyboard.insertText(text);
+    await becomes(() => page.locator(".cm-wrong").allTextContents(), [wrong]);
+    await becomes(() => page.locator(".cm-wrong").getAttribute("title"), said);
+  }
 });
 
 test("digits and slashes that are typed in an editor are no keys of the page", async () => {

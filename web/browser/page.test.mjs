@@ -7,7 +7,7 @@ import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { test } from "node:test";
 import { gzipSync } from "node:zlib";
-import { API, address, becomes, context, drawn, forgive, go, hosts, keep, load, now, open, page, put, write } from "./stage.mjs";
+import { API, address, becomes, context, drawn, forgive, go, hosts, keep, load, now, open, page, put, settledBox, write } from "./stage.mjs";
 
 const HOSTILE = "<img src=x onerror=document.title=1>\"'";
 
@@ -182,7 +182,7 @@ test("what is gone is deleted over all metrics, after a list of them and its nam
   await page.getByRole("button", { name: "Count what would go" }).click();
   await page.getByRole("button", { name: "Delete 1 sample of 1 series" }).waitFor();
   await go("#/operations?view=audit");
-  await becomes(() => page.getByRole("region", { name: "Audit log" }).locator("tbody tr").first().textContent(), /delete \* \{room="a\|b"\}.*4 samples of 4 series$/);
+  await becomes(() => page.getByRole("region", { name: "Audit log" }).locator("tbody tr").first().textContent(), /delete all metrics, with room="a\|b".*4 samples of 4 series$/);
 });
 
 test("a metric that has too many series is limited where that is seen, and the limit taken away again", async () => {
@@ -216,10 +216,10 @@ test("lines of JSON are brought in with all digits, and told by their rows", asy
   await page.getByLabel("File to import").setInputFiles({ name: "rain.jsonl", mimeType: "application/x-ndjson", buffer: Buffer.from(text) });
   await page.getByLabel("What drops is").selectOption("integer");
   await page.getByRole("button", { name: "Dry run" }).click();
-  const faults = page.getByRole("region", { name: "Lines that are refused" });
+  const faults = page.getByRole("region", { name: "Rows that are refused" });
   await becomes(() => faults.locator("tbody tr").textContent(), /^3timestamp is no time as it was chosen/);
-  await page.getByRole("button", { name: "Import 2 good lines" }).click();
-  await page.getByText("Stored: 2 samples in 2 lines, 1 refused").waitFor();
+  await page.getByRole("button", { name: "Import 2 good rows" }).click();
+  await page.getByText("Stored: 2 samples in 2 rows, 1 row refused").waitFor();
   const found = await (await fetch(`${address}/query?db=default&q=${encodeURIComponent("SELECT max(drops) FROM rain")}`)).text();
   assert.ok(found.includes("9007199254740993"), found);
 });
@@ -249,13 +249,13 @@ test("a file with a bad line is tried, brought in, and drawn", async () => {
   await becomes(() => page.getByRole("button", { name: "Dry run" }).isDisabled(), true, "nothing is stored as of now by mistake");
   await page.getByLabel("What time is").selectOption("time");
   await page.getByRole("button", { name: "Dry run" }).click();
-  const faults = page.getByRole("region", { name: "Lines that are refused" });
+  const faults = page.getByRole("region", { name: "Rows that are refused" });
   await faults.locator("tbody tr").waitFor();
   await becomes(() => faults.locator("tbody tr").textContent(), /^19temp is no number.*\d{10};bed 1;wet$/);
   const stored = async () => (await (await fetch(`${API}/catalogue?of=metrics&search=brought`)).json()).names;
   assert.deepEqual(await stored(), [], "nothing is stored by a dry run");
-  await page.getByRole("button", { name: "Import 49 good lines" }).click();
-  await page.getByText("Stored: 49 samples in 49 lines, 1 refused").waitFor();
+  await page.getByRole("button", { name: "Import 49 good rows" }).click();
+  await page.getByText("Stored: 49 samples in 49 rows, 1 row refused").waitFor();
   await becomes(stored, ["brought.temp"]);
   await page.getByRole("link", { name: "Explore brought.temp" }).click();
   await page.locator(".legend .line").first().waitFor();
@@ -275,9 +275,9 @@ test("a file that is no text of UTF-8 is told by what it is, and a packed one is
   }
   // As two members, which browsers unpack one at a time.
   await choose("packed.csv.gz", Buffer.concat([csv.slice(0, 40), csv.slice(40)].map((part) => gzipSync(part))));
-  await page.getByText("packed.csv", { exact: true }).waitFor();
+  await page.getByText("packed.csv.gz", { exact: true }).waitFor();
   await page.getByRole("button", { name: "Dry run" }).click();
-  await page.getByText("This is what would be stored: 20 samples in 20 lines").waitFor();
+  await page.getByText("This is what would be stored: 20 samples in 20 rows").waitFor();
   await page.getByRole("cell", { name: "packed.grün" }).waitFor();
 });
 
@@ -436,7 +436,6 @@ test("another database is chosen once, for all pages", async () => {
   await page.getByRole("link", { name: "Home" }).click();
   await page.getByRole("link", { name: "elsewhere.v" }).waitFor();
   // It is remembered, and a link says which one it means.
-  await page.goto("about:blank");
   await go("");
   await page.getByRole("link", { name: "elsewhere.v" }).waitFor();
   await go("#/metrics?metric=elsewhere.v");
@@ -485,6 +484,7 @@ test("two reports of foliot bench are compared", async () => {
   await page.getByRole("img", { name: "Rate" }).waitFor();
   await field.setInputFiles(file("b.json", report(150)));
   await page.getByText("100 k/s → 150 k/s ×1.5 ✓better").waitFor();
+  await becomes(() => page.locator(".halves h2").allTextContents().then((heads) => heads.map((head) => head.split(":")[0])), ["Before", "After"]);
   await go("#/benchmarks");
   await page.getByText("100 k/s → 150 k/s ×1.5").waitFor();
   await page.getByRole("button", { name: "Close" }).click();
@@ -606,7 +606,7 @@ test("metrics are drawn beside one another, each by its kind, and texts are read
   await go("#/metrics?metric=told.text");
   await page.getByText("Its values are texts, which no graph shows").waitFor();
   await page.getByRole("link", { name: "Read them in a table" }).click();
-  await page.getByRole("cell", { name: "dry" }).waitFor();
+  await page.getByRole("gridcell", { name: "dry" }).waitFor();
 });
 
 test("what makes most series is counted at any time or of one, and each tells when it was last used", async () => {
@@ -615,7 +615,7 @@ test("what makes most series is counted at any time or of one, and each tells wh
   await write(Array.from({ length: 400 }, (_, at) => `aged,of=${at} v=1 ${before}000000000`).join("\n"));
   await go("#/metrics");
   const aged = page.locator(".ranks li", { hasText: "aged.v" });
-  await becomes(() => aged.textContent(), /^aged\.v 3 d ago 400limit$/);
+  await becomes(() => aged.textContent(), /^aged\.v not asked sample 3 d ago 400limit$/);
   await page.getByRole("navigation", { name: "Range" }).getByRole("link", { name: "24h" }).click();
   await page.getByText("with samples in the last 24h").waitFor();
   await becomes(() => aged.count(), 0);
@@ -635,6 +635,19 @@ test("what makes most series is counted at any time or of one, and each tells wh
   // Its panel is asked for beside that.
   await page.waitForLoadState("networkidle");
   forgive("400");
+});
+
+test("the day whose series are counted stands beside the ranges", async () => {
+  await load();
+  await go("#/metrics");
+  const ranges = page.getByRole("group", { name: "Which series are counted" }).getByRole("navigation");
+  for (const width of [1280, 1250]) {
+    await page.setViewportSize({ width, height: 900 });
+    await becomes(async () => {
+      const [nav, day] = await Promise.all([ranges.boundingBox(), page.getByLabel("Day").boundingBox()]);
+      return day.y < nav.y + nav.height && nav.y < day.y + day.height;
+    }, true, `at ${width}`);
+  }
 });
 
 test("lists of what makes most series go on, and a metric leads to those beside it", async () => {
@@ -764,6 +777,25 @@ test("a dashboard is renamed, its panels are moved, ranged and taken off", async
   for (const name of ["After", "Taken"]) await fetch(`${API}/saved?name=${name}`, { method: "DELETE" });
 });
 
+test("a panel that is half typed keeps its dashboard from being stored without it", async () => {
+  await load();
+  await keep("saved", { name: "Half", panels: [{ title: "One", address: "#/explore?start=15m-ago&m=max:$step-max:load.two" }] });
+  await go("#/dashboards?name=Half");
+  await page.getByRole("button", { name: "Edit" }).click();
+  const field = page.getByLabel("Metric of another panel");
+  await field.fill("load.o");
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await page.getByRole("alert").getByText("“load.o” is typed for another panel").waitFor();
+  await becomes(async () => (await stored("Half")).panels.length, 1);
+  await field.fill("load.one");
+  await page.getByRole("button", { name: "+ panel" }).click();
+  await page.getByLabel("Title of panel 2").waitFor();
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await page.getByLabel("Name of the dashboard").waitFor({ state: "detached" });
+  await becomes(async () => (await stored("Half")).panels.map(({ title }) => title), ["One", "load.one"]);
+  await forgetBoard("Half");
+});
+
 /** What is stored of a dashboard. */
 async function stored(name) {
   return (await (await fetch(`${API}/saved`)).json()).saved.find((one) => one.name === name);
@@ -836,7 +868,7 @@ test("a panel of a dashboard is a graph, a table or a number, and Explore shows 
   await card("Table").getByRole("region", { name: "Table" }).locator("tbody tr").first().waitFor();
   await becomes(() => card("Table").locator("canvas").count(), 0);
   await becomes(() => card("Table").locator("tbody tr").first().textContent(), /^load\.twoa1\d{4}-/);
-  await card("List").getByRole("cell", { name: "b", exact: true }).waitFor();
+  await card("List").getByRole("gridcell", { name: "b", exact: true }).waitFor();
   await card("Map").locator("canvas").waitFor();
   await becomes(() => card("Map").locator(".key").count(), 0, "a map has no lines");
   await becomes(() => card("State").locator(".numbers b").textContent(), "<i>open");
@@ -883,7 +915,7 @@ test("a dashboard has a free range for all of its panels, in its address", async
   await page.waitForFunction(() => document.querySelectorAll(".panel .key li").length === 2);
   await becomes(() => page.getByLabel("From").inputValue(), "6h-ago");
   // Dragging over a panel's graph leads to Explore.
-  const graph = await page.locator(".panel .u-over").first().boundingBox();
+  const graph = await settledBox(page.locator(".panel .u-over").first());
   await page.mouse.move(graph.x + graph.width * 0.2, graph.y + 50);
   await page.mouse.down();
   await page.mouse.move(graph.x + graph.width * 0.8, graph.y + 60, { steps: 4 });
@@ -984,13 +1016,11 @@ test("hostile names are text on every page", async () => {
   const question = new URLSearchParams([["start", "1h-ago"], ["i", `SELECT * FROM /onerror/ GROUP BY *`]]);
   const pages = ["#/home", "#/metrics", `#/metrics?${new URLSearchParams({ metric: HOSTILE })}`, `#/explore?${question}`, `#/explore?${question}&view=table`];
   for (const hash of pages) {
-    await page.goto("about:blank");
     await go(hash);
     await page.getByText("<img src=x").first().waitFor();
     await becomes(() => page.locator("img").count(), 0, hash);
     assert.match(await page.title(), /Foliot/, hash);
   }
-  await page.goto("about:blank");
   await go("#/explore");
   await page.getByLabel("Metric").fill("onerr");
   await page.getByRole("option", { name: /<img src=x/ }).waitFor();
@@ -1002,7 +1032,6 @@ test("hostile names are text on every page", async () => {
   await put(`put ${HOSTILE} now 1 bed=north\n`);
   const others = [address, "#/monitoring", "#/monitoring?view=alerts", "#/dashboards", `#/dashboards?${new URLSearchParams({ name: `board ${HOSTILE}` })}`, "#/operations"];
   for (const hash of others) {
-    await page.goto("about:blank");
     await go(hash);
     await page.getByText("<img src=x").first().waitFor().catch(() => assert.fail(`${hash} does not show the name`));
     await becomes(() => page.locator("img").count(), 0, hash);
@@ -1017,7 +1046,7 @@ test("hostile names are text on every page", async () => {
   const csv = `time,${HOSTILE.replace(/[",]/g, "")}\n${`${now()},1\n`.repeat(12)}${now()},<img src=y>\n`;
   await page.getByLabel("File to import").setInputFiles({ name: `${HOSTILE}.csv`, mimeType: "text/csv", buffer: Buffer.from(csv) });
   await page.getByRole("button", { name: "Dry run" }).click();
-  await page.getByText("Lines that are refused").or(page.getByText("This is what would be stored")).first().waitFor();
+  await page.getByText("Rows that are refused").or(page.getByText("This is what would be stored")).first().waitFor();
   await becomes(() => page.locator("img").count(), 0);
   await go("#/operations?view=queries");
   await page.getByRole("region", { name: "Work that takes long" }).getByText(`${HOSTILE}.csv`).first().waitFor();
@@ -1037,9 +1066,9 @@ test("names, notes and titles of any length make no page wider than its window",
   await context.close();
   for (const viewport of [{ width: 1280, height: 900 }, { width: 390, height: 844 }]) {
     await open({ viewport });
-    const fits = async (where) => assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${where} at ${viewport.width}`);
+    // A graph takes a moment to become as narrow as its window.
+    const fits = (where) => becomes(() => page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), true, `${where} at ${viewport.width}`);
     for (const hash of pages) {
-      await page.goto("about:blank");
       await go(hash);
       await page.locator("main .card, main .empty, main .failed").first().waitFor();
       await page.waitForLoadState("networkidle");
@@ -1087,21 +1116,24 @@ test("an answer that is an error, or a stranger's, passes by itself, or by a but
   for (const [said, answer] of Object.entries(faults)) {
     for (const hash of said === "too much at once" ? pages : ["#/operations?view=storage"]) {
       fault = answer;
-      await page.goto("about:blank");
       await go(hash);
       await page.getByText(said).first().waitFor();
       fault = null;
-      // What does not ask again by itself, as a question that may be at fault, has a button.
-      if (/explore|name=/.test(hash) && (await page.locator(".rows .failed, .panel .failed").count())) await page.getByRole("button", { name: "Retry" }).first().click();
-      await page.waitForFunction(() => !document.querySelector("main .failed:not(.slim)") && document.querySelector("main .card"), null, { timeout: 20_000 }).catch(() => assert.fail(`${hash} stays on ${said}`));
+      const right = page.waitForFunction(() => !document.querySelector("main .failed:not(.slim)") && document.querySelector("main .card"), null, { timeout: 20_000 }).then(() => true, () => false);
+      // What does not ask again by itself, as a question that may be at fault, has a button; such a fault may be drawn after the one that was waited for.
+      if (/explore|name=/.test(hash)) {
+        for (let over = false; !over; over = await Promise.race([right.then(() => true), page.waitForTimeout(500).then(() => false)])) await page.locator(":is(.rows, .panel) .failed").getByRole("button", { name: "Retry" }).first().click({ timeout: 500 }).catch(() => undefined);
+      }
+      assert.ok(await right, `${hash} stays on ${said}`);
     }
   }
   fault = json(403, '{"error":{"message":"\"reader\" lacks the role operator"}}');
-  await page.goto("about:blank");
   await go("#/operations?view=settings");
-  await page.getByText("may give that right").first().waitFor();
+  // What belongs to all pages may be refused first, and asks again by itself.
+  const refused = page.locator(".card .failed", { hasText: "may give that right" });
+  await refused.waitFor();
   fault = null;
-  await page.locator(".card").getByRole("button", { name: "Retry" }).click();
+  await refused.getByRole("button", { name: "Retry" }).click();
   await page.getByLabel("Find a setting").waitFor();
   await page.waitForFunction(() => !document.querySelector("main .failed"));
   await fetch(`${API}/saved?name=Passing`, { method: "DELETE" });
@@ -1134,8 +1166,10 @@ function cut() {
   return [...document.querySelectorAll("main :is(a, button, input, select, h1, h2, h3, p, td, label)")].filter(isCut).map((at) => `${at.tagName} ${at.textContent.slice(0, 40)}`);
 }
 
-test("every page fits a phone, and has no serious fault that axe finds", async () => {
+test("every page fits a phone and wider windows, and has no serious fault that axe finds", async () => {
   await load();
+  // The head is widest where there is a choice of databases.
+  assert.equal((await fetch(`${address}/write?db=another`, { method: "POST", body: `load,host=a one=1 ${now()}000000000` })).status, 204);
   await keep("saved", { name: "Axe", panels: ["graph", "table", "number"].map((view) => ({ title: `Ones as ${view}`, address: `#/explore?start=15m-ago&view=${view}&m=avg:$step-avg:load.one{host=*}` })) });
   const axe = readFileSync(new URL("../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
   const pages = ["#/home", "#/explore?start=15m-ago&m=avg:$step-avg:load.one{host=*}", `#/explore?${new URLSearchParams([["start", "15m-ago"], ["p", "rate(load_one{host=\"a\"}[5m]) # is"], ["i", "SELECT max(one) FROM load WHERE host = 'a' AND time >= $start"]])}`,
@@ -1147,12 +1181,11 @@ test("every page fits a phone, and has no serious fault that axe finds", async (
     await page.waitForFunction(() => document.documentElement.scrollWidth <= innerWidth, null, { timeout: 3000 }).catch(() => undefined);
     const [has, room] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
     assert.ok(has <= room, `${hash} is ${has} pixels wide in a window of ${room}`);
-    assert.deepEqual(await page.evaluate(cut), [], `${hash} at ${room}`);
+    await becomes(() => page.evaluate(cut), [], `${hash} at ${room}`);
   };
   for (const options of [{ viewport: { width: 390, height: 844 }, colorScheme: "dark" }, { colorScheme: "light" }]) {
     await open(options);
     for (const hash of pages) {
-      await page.goto("about:blank");
       const [to, pressed] = hash.split(" ");
       await go(to);
       if (pressed) await page.getByRole("button", { name: pressed }).click();
@@ -1164,11 +1197,11 @@ test("every page fits a phone, and has no serious fault that axe finds", async (
       const serious = found.violations.filter(({ impact }) => impact === "serious" || impact === "critical");
       const told = serious.map(({ id, nodes }) => `${id}: ${nodes.map(({ html, failureSummary }) => `${html} ${failureSummary}`).join("; ")}`);
       assert.deepEqual(told, [], hash);
-      if (options.viewport) {
-        await page.setViewportSize({ width: 320, height: 640 });
+      for (const width of options.viewport ? [320, 360] : [768, 1000]) {
+        await page.setViewportSize({ width, height: 900 });
         await fits(hash);
-        await page.setViewportSize(options.viewport);
       }
+      await page.setViewportSize(options.viewport ?? { width: 1280, height: 900 });
     }
     if (options.viewport) await context.close();
   }

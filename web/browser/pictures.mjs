@@ -9,6 +9,7 @@ const PAGES = {
   home: "#/home",
   explore: "#/explore?start=1h-ago&m=avg:$step-avg:greenhouse.temp{bed=*}",
   influxql: `#/explore?${new URLSearchParams([["start", "1h-ago"], ["i", 'SELECT mean(moisture) AS moisture FROM "soil" WHERE time >= $start AND time < $end GROUP BY time($step), bed'], ["m", "sum:$step-avg:rate{dropcounter}:shop.requests{status=*}"]])}`,
+  sql: `#/explore?${new URLSearchParams([["start", "1h-ago"], ["s", "SELECT bed, count(*) AS samples, round(avg(temp), 2) AS mean, max(humidity) AS wettest\nFROM greenhouse GROUP BY bed ORDER BY mean DESC;\nSELECT time, bed, temp FROM greenhouse WHERE temp > 25 ORDER BY temp DESC LIMIT 5"]])}`,
   promql: `#/explore?${new URLSearchParams([["start", "1h-ago"], ["stacked", "1"], ["p", "sum by (code) (rate(http_requests_total[5m]))"]])}`,
   explain: `#/explore?${new URLSearchParams([["start", "1h-ago"], ["p", "sum by (code) (rate(http_requests_total[5m])) / ignoring (code) group_left sum(rate(http_requests_total[5m]))"]])}`,
   samples: "#/explore?start=1h-ago&view=samples&m=avg:$step-avg:greenhouse.temp{bed=*}",
@@ -50,7 +51,7 @@ const DOES = {
     const buffer = Buffer.from(`time,bed,temp,humidity\n${rows.join("\n")}\n`);
     await page.getByLabel("File to import").setInputFiles({ name: "beds.csv", mimeType: "text/csv", buffer });
     await page.getByRole("button", { name: "Dry run" }).click();
-    await page.getByText("Lines that are refused").waitFor();
+    await page.getByText("Rows that are refused").waitFor();
   },
   queries: async (page) => {
     const params = new URLSearchParams({ format: "influx", file: "greenhouse-2024.lp", total_bytes: 184_549_376, done_bytes: 77_594_624 });

@@ -47,7 +47,14 @@ export function forgive(wanted) {
   complaints = complaints.filter((text) => (typeof wanted === "string" ? !text.includes(wanted) : !wanted.test(text)));
 }
 
-export const go = (hash) => page.goto(`${address}/${hash}`);
+/** Opens an address afresh: in the same document, what was drawn before could be taken for what is wanted. */
+export async function go(hash) {
+  await page.goto("about:blank");
+  await follow(hash);
+}
+
+/** Opens an address from the page that is there, as its own links and whoever edits the address do. */
+export const follow = (hash) => page.goto(`${address}/${hash}`);
 
 export const now = () => Math.floor(Date.now() / 1000);
 
@@ -89,6 +96,17 @@ export async function becomes(read, expected, message) {
   }
   if (expected instanceof RegExp) assert.match(found, expected, message);
   else assert.deepEqual(found, expected, message);
+}
+
+/** Where a thing stands once nothing on its way can move it any more: the mouse goes there. */
+export async function settledBox(locator) {
+  await page.waitForLoadState("networkidle");
+  let box = await locator.boundingBox();
+  for (let before = null; !isDeepStrictEqual(box, before); box = await locator.boundingBox()) {
+    before = box;
+    await setTimeout(150);
+  }
+  return box;
 }
 
 export const legend = () => page.locator(".legend .line").allTextContents();

@@ -39,6 +39,7 @@ function ofFunction(name: string, all: string[], documents: string): string {
 /** What to do about a text before it is asked, or although it is answered; nothing where it is whole. */
 export function hintOn({ language, text }: Question): string {
   if (text.includes(TO_FILL_IN)) return `A ${language === "sql" ? "table" : "measurement"} is missing: put its name where “${TO_FILL_IN}” stands. Until then this is not asked.`;
+  if (language === "influxql" && /^\s*select\s+\*\s+from\b/i.test(text) && !/\b(group|limit)\b/i.test(text)) return "Without GROUP BY * the rows of all series are one line, and their labels are columns. Samples have the series apart.";
   const idle = language === "opentsdb" ? idleParts(text) : [];
   if (!idle.length) return "";
   return `${idle.map((part) => `“${part}”`).join(" and ")} between the aggregator and the metric ${idle.length === 1 ? "means" : "mean"} nothing, and ${idle.length === 1 ? "is" : "are"} passed over: a step is 1m-avg or $step-avg, and a rate rate or rate{counter}.`;
@@ -54,6 +55,7 @@ export function adviceOn(error: Error): string {
   const ofPromql = /unknown function with name "([^"]*)"/.exec(error.message);
   if (ofPromql) return ofFunction(ofPromql[1]!, Object.keys(PROMQL_HELP), "protocols/prometheus");
   if (/^Parameter value is NaN/.test(error.message)) return "topk, bottomk and limitk take how many series they leave before the first comma, as topk(5, up): give a number there, and no expression that is none at some instants.";
+  if (/missing parameter/.test(error.message)) return "The page fills in $start, $end and $step: the ends of the range, and the step of the graph.";
   if (/^database not found/.test(error.message)) return "The choice in the head of the page lists those that there are.";
   if (/same labelset/.test(error.message)) return "Two series would have the same labels: keep a label that tells them apart, or combine them first, as sum by (host) (…).";
   if (/^No such downsampling function/.test(error.message)) return `There are ${FOLDS.join(", ")}, and more: docs/protocols/opentsdb.`;

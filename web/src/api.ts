@@ -1,9 +1,11 @@
 // Foliot's API, see docs/api.md. The page speaks nothing else.
 
 import { database } from "./database";
+import { hearKinds } from "./described";
 import { parsed } from "./parsing";
 import type { Body, Language } from "./question";
 import type { Maker, Series, Value } from "./series";
+import type { Span } from "./time";
 
 const ROOT = "/api/foliot/v1";
 
@@ -85,12 +87,17 @@ const inside = () => ({ db: database() });
 /** What a step took, with all that stands in it. */
 export interface Took {
   ms: number;
+  /** Without what stands in it; a file of before does not tell it. */
+  own_ms?: number;
   series: number;
   samples: number;
+  /** Of a step that comes to rows: how many, of how many that what stands in it came to. */
+  rows?: number;
+  rows_in?: number;
 }
 
 /** A step of a question: a node of an expression of PromQL, as Prometheus' parse_query has it, or an operator. */
-export type TreeNode = { type: string; took?: Took; [member: string]: unknown };
+export type TreeNode = { type: string; took?: Took; error?: string; [member: string]: unknown };
 
 /** What a statement tells that is no samples, as SHOW. */
 export interface Table {
@@ -106,11 +113,15 @@ export interface Table {
 export interface Figures {
   series: number; samples: number; series_read: number; samples_read: number; memory_peak_bytes: number; took_ms: number;
   blocks_read: number; blocks_summed: number; blocks_skipped: number; bytes_read: number; pages_cached: number; pages_loaded: number;
+  /** Where the time went, which files of before do not tell. */
+  waited_ms?: number; planning_ms?: number; steps_ms?: number; printing_ms?: number;
 }
 
 export interface Answer {
   series: Series[];
   tables?: Table[];
+  /** Rows of tables that there was no room for. */
+  rows_left_out?: number;
   /** Warnings and hints of the language. */
   notes: string[];
   tree?: TreeNode;
@@ -125,6 +136,8 @@ export interface Stated {
   answer: Answer | null;
   error: Error | null;
   tookMs: number;
+  /** Where its samples lie, if it is no graph because none of them lies in the range. */
+  outside?: Span;
 }
 
 export const query = (database: string, body: Body, signal?: AbortSignal) =>
@@ -148,8 +161,12 @@ export interface Names {
   help?: Record<string, Help>;
 }
 
-export const catalogue = (of: string, params: Record<string, string | number>, signal?: AbortSignal) =>
-  ask<Names>("catalogue", "names", { of, ...inside(), ...params }, { signal: signal ?? null });
+export async function catalogue(of: string, params: Record<string, string | number>, signal?: AbortSignal): Promise<Names> {
+  const within = { of, ...inside(), ...params };
+  const found = await ask<Names>("catalogue", "names", within, { signal: signal ?? null });
+  if (found.help) hearKinds(String(within.db), found.help);
+  return found;
+}
 
 export const fields = (measurement: string, params: Record<string, string | number>, signal?: AbortSignal) =>
   ask<{ fields: { name: string; kind: string }[] }>("catalogue", "fields", { of: "fields", measurement, ...inside(), ...params }, { signal: signal ?? null });
@@ -158,12 +175,15 @@ export const fields = (measurement: string, params: Record<string, string | numb
 export const databases = () =>
   ask<{ databases: { name: string }[]; own: string }>("catalogue", "databases", { of: "databases" });
 
+/** How a metric was asked for since the start; nothing where nobody did. */
+export type Demand = { last_ms: number; count: number } | null;
+
 export interface Cardinality {
   series: number;
   metrics_total: number;
   labels_total: number;
   /** With the size of each, and the time of its last sample, where these were asked. */
-  metrics: { name: string; series: number; samples?: number; bytes?: number; last_ms?: number | null }[];
+  metrics: { name: string; series: number; asked: Demand; samples?: number; bytes?: number; last_ms?: number | null }[];
   labels: { name: string; values: number; series: number }[];
   pairs: { name: string; value: string; series: number }[];
 }
@@ -193,6 +213,7 @@ export interface Facts {
   kept: { rule: string | null; keeps: string }[];
   /** Since the start: samples that came, and those that were older than the newest of their series. */
   arrived: { samples: number; late: number };
+  asked: Demand;
   help: Help | null;
   is_whole: boolean;
 }
@@ -465,7 +486,7 @@ export interface Alert {
 }
 
 export const alerts = (signal?: AbortSignal) =>
-  ask<{ config: Configured; alerts: Alert[]; alertmanagers: string[]; is_whole: boolean }>("alerts", "alerts", {}, { signal: signal ?? null });
+  ask<{ config: Configured; alerts: Alert[]; alertmanagers: string[]; alertmanagers_failed: Record<string, string>; is_whole: boolean }>("alerts", "alerts", {}, { signal: signal ?? null });
 
 /** What rules make of labels. */
 export interface Relabelled {

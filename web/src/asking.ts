@@ -1,6 +1,6 @@
 // Asking: the questions of Explore, or of a panel, over one range.
 
-import { type Answer, Refusal } from "./api";
+import { type Answer, Refusal, type Stated } from "./api";
 import { type Body, type Question, TO_FILL_IN, bodyOf, formOf, isQuantile, isRate, isShare, raw } from "./question";
 import { type Series, greatest, numbers, plain, sharedLabels, title } from "./series";
 import type { Explored } from "./state";
@@ -9,6 +9,7 @@ import { type Span, durationMs, durationText, rangeFault, span, step } from "./t
 import { type Unit, unitOf } from "./units";
 import { LINES_MAX, type Line } from "./parts/chart";
 import { mapped, pause, pooled } from "./slices";
+import { windowOf } from "./windows";
 
 /** Steps that a range is cut into: about one for each three pixels of a wide graph. */
 export const STEPS_MAX = 400;
@@ -37,6 +38,8 @@ export interface Outcome {
   question: Question;
   answer: Answer | null;
   error: Error | null;
+  /** How far its points lie apart, where it was asked in steps. */
+  stepMs?: number;
 }
 
 /** Why a question, or one of its statements, has no answer. */
@@ -49,9 +52,14 @@ export interface Outcomes {
   tookMs: number;
 }
 
+/** Whether its answer may be shown as rows, whose times are told as they are: InfluxQL's without windows. */
+const mayBeRows = (question: Question) => question.language === "influxql" && windowOf(question) === null;
+
 /** What is asked for a view: samples are asked as they are stored. */
-export const asBody = (question: Question, view: Explored["view"], wanted: Span, stepMs: number): Body =>
-  (view === "samples" ? { ...bodyOf(raw(question), wanted, stepMs), unit: "ns", makers: true } : bodyOf(question, wanted, stepMs));
+export function asBody(question: Question, view: Explored["view"], wanted: Span, stepMs: number): Body {
+  if (view === "samples") return { ...bodyOf(raw(question), wanted, stepMs), unit: "ns", makers: true };
+  return { ...bodyOf(question, wanted, stepMs), ...(mayBeRows(question) ? { unit: "ns" } : {}) };
+}
 
 /** Times in nanoseconds come as texts; beside them, milliseconds are kept as everywhere. */
 function toMillis(one: Series): Series {
@@ -99,15 +107,25 @@ function finished(one: Series, from: number): Series {
   return { ...one, times: one.times.slice(0, end), values: one.values.slice(0, end), ...(one.kinds ? { kinds: one.kinds.slice(0, end) } : {}) };
 }
 
+/** The answer to a text with something else made of its series, or of those of each of its statements. */
+async function remade(answer: Answer, text: string, make: (all: Series[], text: string) => Promise<Series[]>): Promise<Answer> {
+  if (!answer.statements) return { ...answer, series: await make(answer.series, text) };
+  const statements: Stated[] = [];
+  for (const one of answer.statements) statements.push(one.answer ? { ...one, answer: await remade(one.answer, one.text, make) } : one);
+  return { ...answer, statements, series: statements.flatMap((one) => one.answer?.series ?? []) };
+}
+
 /** The samples of a question as they are stored. */
-async function stored(database: string, body: Body, signal: AbortSignal): Promise<Answer> {
+async function stored(database: string, question: Question, body: Body, signal: AbortSignal): Promise<Answer> {
   const answer = await answerOf(database, body, signal);
+  // The table of samples is in the same file. Where that does not come, all of it is asked again.
+  const { completed } = await import("./pages/files").catch(() => { throw new Refusal(0, "The server does not answer, and a part of the page is to be fetched from it.", null); });
   await pause();
-  return { ...answer, series: await mapped(answer.series, toMillis, signal) };
+  return remade(answer, question.text, async (all, text) => completed(await mapped(all, toMillis, signal), { ...question, text }, database, signal));
 }
 
 /** The answer to a question; one about rates is asked again where a step that nobody chose is finer than its samples. */
-export async function answered(database: string, question: Question, body: Body, signal: AbortSignal, isChosen = false): Promise<Answer> {
+export async function answered(database: string, question: Question, body: Body, signal: AbortSignal, isChosen = false): Promise<Answer & { stepMs: number }> {
   let answer = await answerOf(database, body, signal);
   const stepMs = isChosen ? body.step_ms : ratedStep(question, answer, body);
   if (stepMs > body.step_ms) {
@@ -116,8 +134,9 @@ export async function answered(database: string, question: Question, body: Body,
   }
   // What is made of it follows in tasks of its own.
   await pause();
-  const unfinished = unfinishedFrom(question, body.end_ms, Math.max(stepMs, body.step_ms));
-  return { ...answer, series: await mapped(answer.series, (one) => finished(one, unfinished), signal) };
+  const asked = Math.max(stepMs, body.step_ms);
+  const unfinished = unfinishedFrom(question, body.end_ms, asked);
+  return { ...await remade(answer, question.text, (all) => mapped(all, (one) => finished(toMillis(one), unfinished), signal)), stepMs: asked };
 }
 
 /** The step of a range: what was chosen, as far as its lines are not too long, or a round one that cuts it into so many. */
@@ -146,8 +165,9 @@ export async function askAll(explored: Explored, signal: AbortSignal, steps = ST
       const body = asBody(question, explored.view, wanted, stepMs);
       // Samples as they are stored are all there, and have no steps.
       const isStored = explored.view === "samples";
-      const answer = await (isStored ? stored(explored.database, body, signal) : answered(explored.database, question, body, signal, explored.step !== ""));
-      return { question, answer, error: null };
+      if (isStored) return { question, answer: await stored(explored.database, question, body, signal), error: null };
+      const { stepMs: asked, ...answer } = await answered(explored.database, question, body, signal, explored.step !== "");
+      return { question, answer, error: null, stepMs: asked };
     } catch (error) {
       // Where nobody answers it is not this question's fault.
       if (signal.aborted || (error instanceof Refusal && error.isSilence)) throw error;

@@ -3,8 +3,8 @@
 
 import type { Panel, Saved } from "./api";
 import { database } from "./database";
-import { type Series, type Value, isCounterName, isExact } from "./series";
-import { type Explored, exploring, place, read, write } from "./state";
+import { type Series, type Value, isExact } from "./series";
+import { type Explored, place, read, write } from "./state";
 import { type Range, instant, moves } from "./time";
 import { type Unit, format } from "./units";
 
@@ -13,9 +13,6 @@ export const NAME_CHARS_MAX = 100;
 
 /** What a panel, or a question that is saved, shows. */
 export const exploredOf = (address: string): Explored => read(place(address).params);
-
-/** A panel that shows a metric. */
-export const panelOf = (metric: string): Panel => ({ title: metric.slice(0, NAME_CHARS_MAX), address: exploring(metric, isCounterName(metric)) });
 
 /** The panel with another range, another look, or other questions. */
 export const changed = (panel: Panel, part: Partial<Explored>): Panel => ({ ...panel, address: write({ ...exploredOf(panel.address), ...part }) });

@@ -1,23 +1,11 @@
-// Files of commas, and of other marks: which column is what, and what each row is as an Influx line.
+// Files of commas, and of other marks: their rows, and which column is what.
 
-import { type Zone, belowMillis, dateMs } from "./time";
+import { labelOfColumn, saidBy, unguarded } from "./saved";
+import { type Zone, dateMs } from "./time";
+import { type Kind, type Typed, cellText, unreadLine } from "./typed";
 
-/** What a column holds that has a kind: labels are texts that are said to be labels. */
-export type Kind = "time" | "value" | "integer" | "unsigned" | "text" | "label";
-
-/** A table that was made of a file of other rows, and the kinds of its columns. */
-export interface Typed {
-  /** CSV. */
-  file: File;
-  kinds: Kind[];
-  /** The column of times, if the kinds tell which. */
-  time: number;
-  /** Columns that are left out: lists, and what is no plain value. */
-  left: string[];
-}
-
-/** A value is a number with decimals, or true or false; whole numbers and texts are values of other kinds. A measurement names that of its row, and a field what its values are called. */
-export type Role = "time" | "measurement" | "field" | "value" | "integer" | "unsigned" | "text" | "label" | "none";
+/** A value is a number with decimals, or true or false; whole numbers and texts are values of other kinds. A measurement names that of its row, a field what its values are called, and a kind of which kind they are. */
+export type Role = "time" | "measurement" | "field" | "kind" | "value" | "integer" | "unsigned" | "text" | "label" | "none";
 
 export const isValue = (role: Role) => role === "value" || role === "integer" || role === "unsigned" || role === "text";
 
@@ -39,6 +27,10 @@ export interface Sheet {
   slashed: Slashed;
   /** The zone of dates that name none. */
   zone: Zone;
+  /** Whether it was made of a file of other rows. */
+  isMade: boolean;
+  /** Whether the kinds are told, and texts are what they are, blanks at their ends and all. */
+  isExact: boolean;
 }
 
 export type Slashed = "day" | "month";
@@ -46,11 +38,18 @@ export type Slashed = "day" | "month";
 /** The cells of a row. */
 export const cells = (row: string, separator: string): string[] => divided(row, separator).found;
 
+/** What a cell says. */
+export function cellOf(cell: string, { isMade, isExact }: Pick<Sheet, "isMade" | "isExact">): string {
+  const text = isMade ? cellText(cell) : isExact ? unguarded(cell) : cell;
+  return isExact ? text : text.trim();
+}
+
 /** The cells of a row, and whether the last one is in quotes that are not closed. */
 function divided(line: string, separator: string): { found: string[]; isOpen: boolean } {
   const found: string[] = [];
   let cell = "";
   let isQuoted = false;
+  let wasQuoted = false;
   for (let at = 0; at < line.length; at += 1) {
     const letter = line[at]!;
     if (isQuoted) {
@@ -64,14 +63,17 @@ function divided(line: string, separator: string): { found: string[]; isOpen: bo
       }
     } else if (letter === '"' && cell === "") {
       isQuoted = true;
+      wasQuoted = true;
     } else if (letter === separator) {
       found.push(cell);
       cell = "";
+      wasQuoted = false;
     } else {
       cell += letter;
     }
   }
-  found.push(cell.replace(/\r$/, ""));
+  // A carriage return in quotes is the cell's own; behind them it ends the line.
+  found.push(cell.endsWith("\r") && !(wasQuoted && line.endsWith('"')) ? cell.slice(0, -1) : cell);
   return { found, isOpen: isQuoted };
 }
 
@@ -109,7 +111,7 @@ const COMMA = /^\s*[-+]?(\d+|\d{1,3}(\.\d{3})+)(,\d+)?(e[-+]?\d+)?\s*$/i;
 const GROUPED = /^\s*[-+]?\d{1,3}(,\d{3})+(\.\d+)?\s*$/;
 
 /** A number as programs write it. */
-function pointed(text: string, decimal: Sheet["decimal"]): string {
+export function pointed(text: string, decimal: Sheet["decimal"]): string {
   if (decimal === ",") return COMMA.test(text) ? text.replaceAll(".", "").replace(",", ".") : text;
   return GROUPED.test(text) ? text.replaceAll(",", "") : text;
 }
@@ -126,7 +128,7 @@ const SLASHED = /^\s*(\d{1,2})\/(\d{1,2})\/(\d{4})(?!\d)/;
 const slashedOf = (cells: string[]): Slashed => (cells.some((cell) => Number(SLASHED.exec(cell)?.[2] ?? 0) > 12) ? "month" : "day");
 
 /** A date as programs write it, with the year first. With points the day stands first, and the year last. */
-const yearFirst = (cell: string, slashed: Slashed) =>
+export const yearFirst = (cell: string, slashed: Slashed) =>
   cell.trim().replace(/^(\d{1,2})\.(\d{1,2})\.(\d{4})(?!\d)/, "$3-$2-$1").replace(SLASHED, slashed === "day" ? "$3-$2-$1" : "$3-$1-$2");
 
 /** The instant of a date; one that names no zone is of the browser's, as what the page shows of it, or of the one that was chosen. */
@@ -155,19 +157,56 @@ function textRole(name: string, names: string[]): Role {
   return name === names.find((other) => MEASUREMENTS.test(other)) ? "measurement" : "label";
 }
 
+/** What a column of numbers is: floats, unless it has whole numbers that a float would change. */
+function numberRole(stands: string[]): Role {
+  const areWhole = stands.every((cell) => /^\s*-?\d{1,20}\s*$/.test(cell));
+  if (!areWhole || stands.every((cell) => Number.isSafeInteger(Number(cell)))) return "value";
+  return stands.some((cell) => BigInt(cell.trim()) > INTEGER_MAX) ? "unsigned" : "integer";
+}
+
+/** The largest whole number of 64 bits with a sign. */
+const INTEGER_MAX = 2n ** 63n - 1n;
+
+/** Letters from which on a text is no name of something that comes again. */
+const LONG_TEXT = 33;
+
+/** Whether texts are what somebody wrote, and not names that come again: a label would make a series of each. */
+function areProse(stands: string[]): boolean {
+  const isOwn = areMost(new Set(stands).size, stands.length);
+  return isOwn && stands.length > 3 && areMost(stands.filter((cell) => /\S\s+\S/.test(cell) || cell.length >= LONG_TEXT).length, stands.length);
+}
+
 /** Whether so many of the cells of a column are of a kind that the column is: bad ones are named with their lines later. */
 const areMost = (count: number, all: number) => count > all / 2;
 
-/** Which column is what, guessed from the header and the first rows. */
-export function sheetOf(lines: string[], wanted?: Sheet["decimal"]): Sheet | null {
+/** The columns of an answer that was saved here, as it says itself; nothing where it is another file. */
+function savedColumns(header: string[], rows: string[][], isMade: boolean): { columns: Column[]; precision: Sheet["precision"] } | null {
+  const textOf = (cell: string) => cellOf(cell, { isMade, isExact: true });
+  const names = header.map(textOf);
+  const said = saidBy(names, rows.map((row) => row.map(textOf)));
+  if (!said) return null;
+  const own = new Map<string, Role>([["name", "measurement"], ["measurement", "measurement"], ["field", "field"], ["value", "value"], ["kind", "kind"]]);
+  const columns = names.map((name, at): Column => (at === said.time ? { name, role: "time" } : { name: labelOfColumn(name), role: own.get(name) ?? "label" }));
+  return { columns, precision: said.unit };
+}
+
+/** Which column is what: as the file says, or else guessed from the header and the first rows. */
+export function sheetOf(lines: string[], wanted?: Sheet["decimal"], isMade = false): Sheet | null {
   const said = SAID.exec(lines[0] ?? "")?.[1];
-  const header = said === undefined ? 0 : 1;
-  const first = lines[header];
+  const begin = said === undefined ? 0 : 1;
+  const first = lines[begin];
   if (!first) return null;
   const separator = said ?? [",", ";", "\t", "|"].map((mark) => [mark, cells(first, mark).length] as const).sort((a, b) => b[1] - a[1])[0]![0];
-  const names = cells(first, separator).map((name) => name.trim());
-  const rows = lines.slice(header + 1).filter(Boolean).map((line) => cells(line, separator));
+  const [head, ...below] = rowsOf(lines.slice(begin).join("\n"), separator, begin + 1).rows;
+  if (!head) return null;
+  // A name may have several lines, too.
+  const after = below.findIndex((row) => row !== null);
+  const header = begin + 1 + (after < 0 ? below.length : after);
+  const names = cells(head, separator).map((name) => cellOf(name, { isMade, isExact: false }));
+  const rows = below.filter((row): row is string => Boolean(row) && unreadLine(row!) === null).map((row) => cells(row, separator));
   if (names.length < 2 || !rows.length || names.every(isNumber)) return null;
+  const saved = separator === "," ? savedColumns(cells(head, separator), rows, isMade) : null;
+  if (saved) return { ...saved, header, separator, decimal: ".", slashed: "day", zone: "local", isMade, isExact: true };
   const stands = (at: number) => rows.map((row) => row[at] ?? "").filter((cell) => cell !== "");
   const hasCommas = (at: number) => stands(at).some((cell) => cell.includes(",")) && areMost(stands(at).filter((cell) => COMMA.test(cell)).length, stands(at).length);
   // Where commas divide cells, those within cells may all stand between thousands.
@@ -184,24 +223,29 @@ export function sheetOf(lines: string[], wanted?: Sheet["decimal"]): Sheet | nul
   const columns = names.map((name, at): Column => {
     if (at === time) return { name, role: "time" };
     if (!name) return { name, role: "none" };
-    if (areMostly(at, isNumber) || areMostly(at, isTruth)) return { name, role: "value" };
-    return { name, role: textRole(name, names) };
+    if (areMostly(at, isNumber) || areMostly(at, isTruth)) return { name, role: numberRole(column(at)) };
+    const role = textRole(name, names);
+    return { name, role: role === "label" && areProse(stands(at)) ? "text" : role };
   });
-  return { columns, header: header + 1, separator, decimal, slashed: time < 0 ? "day" : slashedOf(stands(time)), zone: "local", precision: time < 0 ? "ns" : precisionOf(column(time).find((cell) => isNumber(cell) || isDate(cell)) ?? "") };
+  return { columns, header, separator, decimal, slashed: time < 0 ? "day" : slashedOf(stands(time)), zone: time >= 0 && areMost(stands(time).filter(isMachines).length, stands(time).length) ? "utc" : "local", isMade, isExact: false, precision: time < 0 ? "ns" : precisionOf(column(time).find((cell) => isNumber(cell) || isDate(cell)) ?? "") };
 }
 
 /** The same with what the columns are by their kinds, where a file tells these. */
-export function typedBy(sheet: Sheet, { kinds, time }: Pick<Typed, "kinds" | "time">, lines: string[]): Sheet {
+export function typedBy(sheet: Sheet, { kinds, time, isExact }: Pick<Typed, "kinds" | "time" | "isExact">, lines: string[]): Sheet {
+  // What was saved here has said so itself.
+  if (sheet.isExact) return sheet;
   const at = time >= 0 ? time : sheet.columns.findIndex(({ role }) => role === "time");
   const names = sheet.columns.map(({ name }) => name).filter((_, index) => kinds[index] !== "label");
   // Where labels are said to be labels, other texts are none.
-  const other = kinds.includes("label") ? "text" : "label";
+  const other = isExact || kinds.includes("label") ? "text" : "label";
   const roleOf = (name: string, kind: Kind | undefined): Role => {
     if (kind === "text") return textRole(name, names) === "label" ? other : textRole(name, names);
     return kind === "time" || !kind ? "none" : kind;
   };
-  const columns = sheet.columns.map(({ name }, index): Column => ({ name, role: index === at ? "time" : roleOf(name, kinds[index]) }));
-  const typed = { ...sheet, columns, decimal: "." as const };
+  // Blanks at the ends of names are theirs.
+  const exact = isExact ? cells(lines[0] ?? "", sheet.separator).map(cellText) : [];
+  const columns = sheet.columns.map(({ name }, index): Column => ({ name: exact[index] ?? name, role: index === at ? "time" : roleOf(name, kinds[index]) }));
+  const typed = { ...sheet, columns, decimal: "." as const, isExact };
   return time >= 0 ? { ...timedBy(typed, time, lines), precision: "ns" } : typed;
 }
 
@@ -221,75 +265,12 @@ export function markedBy(sheet: Sheet, decimal: Sheet["decimal"], lines: string[
   return { ...sheet, decimal, columns: isTwice ? sheet.columns : columns, precision: sheet.precision === before?.precision ? after?.precision ?? sheet.precision : sheet.precision };
 }
 
+/** Whether a date is one that a program wrote, finer than milliseconds and without a zone: that of Foliot's SQL, InfluxDB 3, Arrow and the like is UTC. */
+const isMachines = (cell: string) => /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{4,9}$/.test(cell.trim());
+
 /** The unit of a time, by its size: none of these units comes near another for a hundred years. */
 export function precisionOf(text: string): Sheet["precision"] {
   if (!isNumber(text)) return "date";
   const size = Math.abs(Number(text));
   return size < 1e11 ? "s" : size < 1e14 ? "ms" : size < 1e17 ? "us" : "ns";
 }
-
-/** As lines of Influx have it: only what would divide them has a backslash, and other backslashes are themselves. */
-const escaped = (text: string) => text.replace(/\s/g, " ").replace(/[,= ]/g, "\\$&");
-
-const NANOS = { s: 9, ms: 6, us: 3, ns: 0 } as const;
-
-/** A time in nanoseconds, as text: numbers have not so many digits. What is no time stays as it is. */
-function nanos(cell: string, { precision, slashed, zone, decimal }: Sheet): string {
-  const text = precision === "date" ? cell : pointed(cell, decimal);
-  if (precision === "date") {
-    const at = cellMs(text, slashed, zone);
-    return at === null ? text : String(BigInt(Math.round(at)) * 1_000_000n + BigInt(belowMillis(yearFirst(text, slashed))));
-  }
-  const number = /^(-?\d+)(?:\.(\d*))?$/.exec(text.trim());
-  if (!number) return text;
-  const [, whole, part = ""] = number;
-  const places = NANOS[precision];
-  return `${whole}${part.padEnd(places, "0").slice(0, places)}`;
-}
-
-const whole = (cell: string, decimal: Sheet["decimal"]) => escaped(pointed(cell, decimal).replace(/^\+/, ""));
-
-const kindOf: Record<"value" | "integer" | "unsigned" | "text", (cell: string, decimal: Sheet["decimal"]) => string> = {
-  value: (cell, decimal) => escaped(pointed(cell, decimal)),
-  integer: (cell, decimal) => `${whole(cell, decimal)}i`,
-  unsigned: (cell, decimal) => `${whole(cell, decimal)}u`,
-  text: (cell) => `"${cell.replace(/\s/g, " ").replace(/[\\"]/g, "\\$&")}"`,
-};
-
-/** What a row is: an Influx line, nothing where it has no value, or what is wrong with it that the line would not show. */
-export interface Made {
-  line: string;
-  wrong: { field: string; message: string } | null;
-}
-
-/** A row as an Influx line. What is wrong with a value stays, so that the server says so by its line. */
-export function madeOf(row: string, sheet: Sheet, measurement: string): Made {
-  const wrong = (field: string, message: string): Made => ({ line: "", wrong: { field, message } });
-  if (!row.trim()) return { line: "", wrong: null };
-  const found = cells(row, sheet.separator);
-  if (found.slice(sheet.columns.length).some((cell) => cell.trim())) return wrong("row", `has ${found.length} cells, and the header ${sheet.columns.length}; a cell that holds “${sheet.separator}” is written in quotes`);
-  let named = measurement;
-  let labels = "";
-  const fields: string[] = [];
-  const called = (found[sheet.columns.findIndex(({ role }) => role === "field")] ?? "").trim();
-  let time = "";
-  let timed = "";
-  sheet.columns.forEach(({ name, role }, at) => {
-    const cell = (found[at] ?? "").trim();
-    if (role === "time") timed = name;
-    if (cell === "") return;
-    // What is no time stays one word, so that the server says that it is none.
-    if (role === "time") time = ` ${escaped(nanos(cell, sheet))}`;
-    else if (role === "measurement") named = cell;
-    else if (role === "label") labels += `,${escaped(name)}=${escaped(cell)}`;
-    else if (role !== "none" && role !== "field") fields.push(`${escaped(called || name)}=${kindOf[role](cell, sheet.decimal)}`);
-  });
-  // Who chose a column of times does not mean now.
-  if (timed && !time) return wrong(timed, "has no time");
-  if (fields.length) return { line: `${escaped(named)}${labels} ${fields.join(",")}${time}`, wrong: null };
-  // A row without any value is no point; the server would ask for one.
-  return time && !/^ -?\d+$/.test(time) ? wrong(timed, "bad timestamp") : { line: "", wrong: null };
-}
-
-/** The line of a row that nothing is wrong with. */
-export const lineOf = (row: string, sheet: Sheet, measurement: string): string => madeOf(row, sheet, measurement).line;

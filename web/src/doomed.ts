@@ -77,6 +77,8 @@ export function seriesOf(text: string): { measurement: string; labels: Record<st
   const behind = name?.rest.trim() ?? "";
   const braced = /^\{(.*)\}$/s.exec(behind);
   if (!name?.word || /[{}]/.test(name.word) || (!braced && behind && !behind.startsWith(","))) return null;
-  const labels = labelsOf(braced ? braced[1]! : behind.slice(1));
+  // Of a line what stands behind a blank is its fields.
+  const ofLine = /^,(?:\\.|[^\\ ])*(?= \S+=)/.exec(behind)?.[0] ?? behind;
+  const labels = labelsOf(braced ? braced[1]! : ofLine.slice(1));
   return labels && { measurement: name.word, labels };
 }

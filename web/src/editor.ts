@@ -4,21 +4,27 @@
 
 import { type Completion, type CompletionContext, type CompletionResult, acceptCompletion, autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap, completionStatus, insertCompletionText, moveCompletionSelection, pickedCompletion } from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
+import { closeSearchPanel, findNext, findPrevious, getSearchQuery, openSearchPanel, search } from "@codemirror/search";
 import { HighlightStyle, StreamLanguage, bracketMatching, syntaxHighlighting } from "@codemirror/language";
 import { Annotation, EditorState, Prec, StateEffect, StateField } from "@codemirror/state";
 import { Decoration, type DecorationSet, EditorView, type KeyBinding, type Tooltip, keymap, placeholder, showTooltip } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 import { type Position, catalogue, fields } from "./api";
-import { CLAUSES, type Expected, FUNCTIONS, INFLUXQL_HELP, type Word, type WordClass, expected, nextWord, quotedName, quotedValue } from "./influxql";
-import { OPENTSDB_AGGREGATORS, OPENTSDB_PARTS, type OpentsdbExpected, nextOpentsdbWord, opentsdbExpected } from "./opentsdb";
+import { FUNCTIONS, type Word, type WordClass, nextWord, quotedName, quotedValue } from "./influxql";
+import { CLAUSES, type Expected, INFLUXQL_HELP, expected } from "./influxqlexpected";
+import { OPENTSDB_AGGREGATORS, OPENTSDB_PARTS, type OpentsdbExpected, foldsOf, nextOpentsdbWord, opentsdbExpected } from "./opentsdb";
 import { halvesOf, promqlName, storedFields } from "./metric";
-import { type PromqlExpected, nextPromqlWord, promqlExpected } from "./promql";
-import { PROMQL_HELP, promqlCall, promqlSignature } from "./promqlfunctions";
-import { hasLetters } from "./nearest";
-import { type SqlExpected, nextSqlWord, quotedSql, quotedSqlValue, sqlExpected } from "./sql";
+import { nextPromqlWord } from "./promql";
+import { type PromqlExpected, promqlExpected } from "./promqlexpected";
+import { PROMQL_HELP, isOfSeries, promqlCall, promqlSignature } from "./promqlfunctions";
+import { bestFirst, durations, matching } from "./offers";
+import { nextSqlWord, quotedSql, quotedSqlValue } from "./sql";
+import { type SqlExpected, sqlExpected } from "./sqlexpected";
 import { SQL_CLAUSES, SQL_HELP, SQL_SIGNATURES, SQL_WINDOW } from "./sqlfunctions";
-import { OWN, WITHOUT_OWN, isOwn } from "./parts/own";
-import { type Language, bodyOf, selectorOf } from "./question";
+import { OWN, WITHOUT_OWN } from "./parts/own";
+import { type Language, TO_FILL_IN, bodyOf, selectorOf } from "./question";
+import { partAt } from "./cursor";
+import { runMarks } from "./runmarks";
 import { checked } from "./statements";
 
 export { sqlLines } from "./sqllines";
@@ -29,15 +35,17 @@ const TAGS: Partial<Record<WordClass, string>> = {
   keyword: "keyword", function: "typeName", string: "string", number: "number", bound: "atom", comment: "comment", mark: "operator", name: "variableName",
 };
 
-const coloured = (next: (text: string) => Word) => StreamLanguage.define({
+/** The words of a language, and what begins a line of it that is a comment. */
+const coloured = (next: (text: string) => Word, comment?: string) => StreamLanguage.define({
   token(stream) {
     const word = next(stream.string.slice(stream.pos));
     stream.pos += word.text.length;
     return TAGS[word.class] ?? null;
   },
+  ...(comment ? { languageData: { commentTokens: { line: comment } } } : {}),
 });
 
-const COLOURED: Record<Language, ReturnType<typeof coloured>> = { influxql: coloured(nextWord), promql: coloured(nextPromqlWord), opentsdb: coloured(nextOpentsdbWord), sql: coloured(nextSqlWord) };
+const COLOURED: Record<Language, ReturnType<typeof coloured>> = { influxql: coloured(nextWord, "--"), promql: coloured(nextPromqlWord, "#"), opentsdb: coloured(nextOpentsdbWord), sql: coloured(nextSqlWord, "--") };
 
 const colours = HighlightStyle.define([
   { tag: tags.keyword, color: "var(--c3)", fontWeight: "600" },
@@ -48,9 +56,9 @@ const colours = HighlightStyle.define([
 ]);
 
 const look = EditorView.theme({
-  "&": { font: "13px/1.5 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace", color: "var(--text)", background: "var(--card)", border: "1px solid var(--edge)", borderRadius: "0.4rem" },
+  "&": { font: "13px/1.5 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace", color: "var(--text)", background: "var(--card)", border: "1px solid var(--edge)", borderRadius: "0.4rem", flex: "1", minWidth: "0" },
   "&.cm-focused": { outline: "2px solid var(--accent)", outlineOffset: "1px" },
-  ".cm-scroller": { font: "inherit", lineHeight: "inherit", maxHeight: "16rem" },
+  ".cm-scroller": { font: "inherit", lineHeight: "inherit", maxHeight: "var(--editor-most, 16rem)" },
   ".cm-content": { padding: "0.3rem 0", caretColor: "var(--text)" },
   ".cm-line": { padding: "0 0.6rem" },
   ".cm-placeholder": { color: "var(--faint)" },
@@ -63,30 +71,54 @@ const look = EditorView.theme({
   ".cm-signature": { padding: "0.15rem 0.6rem", fontSize: "12px", color: "var(--faint)" },
   ".cm-signature b": { color: "var(--text)" },
   ".cm-wrong": { textDecoration: "underline wavy var(--bad)", textUnderlineOffset: "3px" },
+  ".cm-gutters": { background: "none", border: "none" },
+  ".cm-run": { padding: "0 0.1rem 0 0.45rem", color: "var(--faint)", fontSize: "10px", cursor: "pointer" },
+  ".cm-run-at, .cm-run:hover": { color: "var(--accent)" },
   ".cm-completionDetail": { color: "var(--faint)", fontStyle: "normal" },
+  ".cm-panels": { background: "var(--ground)", color: "var(--text)", zIndex: "4" },
+  ".cm-panels-top": { borderBottom: "1px solid var(--edge)" },
+  ".cm-panel.cm-search": { padding: "0.3rem 1.8rem 0.3rem 0.5rem", font: "13px/1.5 system-ui, sans-serif" },
+  ".cm-panel.cm-search label": { fontSize: "inherit", whiteSpace: "nowrap" },
+  ".cm-panel.cm-search [name=close]": { top: "0.2rem", right: "0.4rem", color: "inherit", fontSize: "1.1rem", cursor: "pointer" },
+  // There is one selection, which all matches cannot be.
+  ".cm-panel.cm-search [name=select]": { display: "none" },
+  ".cm-textfield, .cm-button": { font: "inherit", color: "inherit", background: "var(--card)", border: "1px solid var(--edge)", borderRadius: "0.3rem" },
+  ".cm-searchMatch": { background: "color-mix(in srgb, var(--accent) 22%, transparent)" },
+  ".cm-searchMatch-selected": { background: "color-mix(in srgb, var(--accent) 45%, transparent)" },
 });
 
-const WORDS = [
-  ...CLAUSES.map((label) => ({ label, detail: "" })),
-  ...FUNCTIONS.map((name) => ({ label: `${name}()`, detail: INFLUXQL_HELP[name] ?? "function" })),
-];
+const INFLUXQL_WORDS = CLAUSES.map((label) => ({ label, detail: "" }));
 
-const PROMQL_WORDS = [
-  ...Object.entries(PROMQL_HELP).map(([name, detail]) => ({ label: `${name}()`, detail, info: promqlSignature(name)! })),
-  ...["by", "without", "offset", "on", "ignoring", "and", "or", "unless"].map((label) => ({ label, detail: "" })),
-];
+const INFLUXQL_FUNCTIONS = FUNCTIONS.map((name) => ({ label: `${name}()`, detail: INFLUXQL_HELP[name] ?? "function" }));
+
+const PROMQL_FUNCTIONS = Object.entries(PROMQL_HELP).map(([name, detail]) => ({ label: `${name}()`, detail, info: promqlSignature(name)! }));
+
+const PROMQL_NUMBERS = ["Inf", "NaN"].map((label) => ({ label, detail: "number" }));
+
+/** What words and marks of PromQL do; those that are not here are operators. */
+const PROMQL_WORDS: Record<string, string> = {
+  by: "for each value of these labels", without: "for each value of all other labels", on: "where these labels are equal", ignoring: "where all other labels are equal",
+  group_left: "many series on the left", group_right: "many series on the right", bool: "0 or 1", offset: "as it was before", "@": "as it was at a time",
+  "[": "range", "{": "labels", "(": "", ":": "subquery",
+};
+
+const MATCHES: Offer[] = [["=", "is"], ["!=", "is not"], ["=~", "matches"], ["!~", "does not match"]].map(([label, detail]) => ({ label: label!, detail: detail! }));
+
+const PROMQL_INSTANTS: Offer[] = ["start()", "end()"].map((label) => ({ label, detail: "of the range", text: label }));
 
 const SQL_FUNCTIONS: Offer[] = Object.entries(SQL_HELP).map(([name, detail]) => ({ label: `${name}()`, detail, ...(SQL_SIGNATURES[name] ? { info: SQL_SIGNATURES[name] } : {}) }));
 
-const SQL_WORDS: Offer[] = [...SQL_CLAUSES.map((label) => ({ label, detail: "" })), ...SQL_FUNCTIONS];
+const SQL_WORDS: Offer[] = SQL_CLAUSES.map((label) => ({ label, detail: "" }));
 
-const RANGES = ["$step", "1m", "5m", "15m", "1h", "1d"].map((label) => ({ label: `${label}]`, detail: label === "$step" ? "the step of the graph" : "range" }));
+const asDurations = (typed: string, ends: string, detail: string): Offer[] => durations(typed).map((length) => ({ label: `${length}${ends}`, detail: length === "$step" ? "the step of the graph" : detail }));
 
 interface Offer {
   label: string;
   detail: string;
   /** What it is for, in more words than there is room for beside its name. */
   info?: string;
+  /** What is put in, where that is not its name. */
+  text?: string;
 }
 
 /** Names as a language writes them. */
@@ -141,9 +173,13 @@ async function offers(wanted: Expected, database: string): Promise<Offer[]> {
     case "measurements": return names("measurements", "measurement", { measurement: "" });
     case "labels": return [...await names("labels", "label"), { label: "time($step)", detail: "window" }];
     case "values": return wanted.label ? names("values", "value", { label: wanted.label }) : [];
-    case "fields": return [...await fieldNames(), ...WORDS.filter(({ label }) => label.endsWith("()"))];
+    case "fields": return [...await fieldNames(), ...INFLUXQL_FUNCTIONS];
     case "fields and labels": return [...await names("labels", "label"), ...await fieldNames(), { label: "time >= $start AND time < $end", detail: "range" }];
-    default: return WORDS;
+    case "windows": return [{ label: "$step", detail: "the step of the graph" }, ...["10s", "1m", "5m", "1h", "1d"].map((label) => ({ label, detail: "window" }))];
+    case "times": return [{ label: "$start", detail: "where the range begins" }, { label: "$end", detail: "where it ends" }, { label: "now()", detail: "now" }, { label: "now() - 1h", detail: "an hour ago" }];
+    case "nothing": return [];
+    case "shown": return wanted.shown.map((label) => ({ label, detail: "" }));
+    default: return INFLUXQL_WORDS;
   }
 }
 
@@ -153,7 +189,7 @@ const POINTS_TRIED = 3;
 /** What may be looked for in the catalogue to find names of PromQL: there, a field stands behind its measurement with an underscore. */
 function searchesOf(typed: string): string[] {
   const at = [...typed.matchAll(/_/g)].map(({ index }) => index).slice(-POINTS_TRIED);
-  return [typed, ...at.map((index) => `${typed.slice(0, index)}.${typed.slice(index + 1)}`)];
+  return [...new Set([typed, ...at.map((index) => `${typed.slice(0, index)}.${typed.slice(index + 1)}`), typed.replaceAll("_", ".")])];
 }
 
 /** Metrics by the names that PromQL has for them. */
@@ -161,31 +197,48 @@ async function promqlMetrics(database: string, typed: string, spelled: Spelling 
   const found = (await Promise.all(searchesOf(typed).map((search) => described(database, search, asItIs)))).flat();
   const fieldsOf = storedFields(database);
   const offers = new Map<string, Offer>();
-  for (const offer of found.slice(0, NAMES_OFFERED)) {
+  const once = [...new Map(found.map((offer) => [offer.label, offer])).values()];
+  for (const offer of once.slice(0, NAMES_OFFERED)) {
     const label = spelled(promqlName(await halvesOf(offer.label, fieldsOf)));
     offers.set(label, { ...offer, label });
   }
   return [...offers.values()];
 }
 
+/** Metrics around the cursor whose labels are looked up. */
+const METRICS_ASKED = 4;
+
 /** The same for PromQL. */
-async function promqlOffers({ of, typed: search, metric, label }: PromqlExpected, database: string): Promise<Offer[]> {
-  // A metric may be stored by another name than PromQL has for it; where it is not found, any will do.
-  const abouts: Record<string, string>[] = metric ? [...searchesOf(metric).map((name) => ({ metric: name })), {}] : [{}];
-  const names = async (what: string, params = {}) => {
-    for (const about of abouts) {
-      const found = (await catalogue(what, { db: database, search, limit: NAMES_OFFERED, ...about, ...params })).names;
+async function promqlOffers({ of, typed: search, words, metrics, label }: PromqlExpected, database: string): Promise<Offer[]> {
+  const ask = async (what: string, params: Record<string, string>) => (await catalogue(what, { db: database, search, limit: NAMES_OFFERED, ...params })).names;
+  // A metric may be stored by another name than PromQL has for it.
+  const ofMetric = async (metric: string, what: string, params: Record<string, string>) => {
+    for (const name of searchesOf(metric)) {
+      const found = await ask(what, { metric: name, ...params });
       if (found.length) return found;
     }
     return [];
   };
+  const names = async (what: string, params: Record<string, string> = {}) => {
+    const found = (await Promise.all(metrics.slice(0, METRICS_ASKED).map((metric) => ofMetric(metric, what, params)))).flat();
+    // Where none of them is found, any will do.
+    return found.length ? [...new Set(found)] : ask(what, params);
+  };
   const labels = async (spelled: Spelling) => (await names("labels")).map((name) => ({ label: spelled(name), detail: "label" }));
+  const said = words.map((word) => ({ label: word, detail: PROMQL_WORDS[word] ?? "operator" }));
   switch (of) {
-    case "metrics": return [...await promqlMetrics(database, search), ...PROMQL_WORDS];
+    case "expression": return [...said, ...await promqlMetrics(database, search), ...PROMQL_FUNCTIONS, ...PROMQL_NUMBERS];
+    case "range expression": return [...await promqlMetrics(database, search), ...PROMQL_FUNCTIONS.filter(({ label: name }) => isOfSeries(name.slice(0, -2)))];
+    case "words": return said;
     case "quoted names": return [...await promqlMetrics(database, search, inQuotes), ...await labels(inQuotes)];
     case "labels": return labels((name) => (/^[a-zA-Z_]\w*$/.test(name) ? name : inQuotes(name)));
+    case "match operators": return MATCHES;
     case "values": return label ? (await names("values", { label })).map((name) => ({ label: inQuotes(name), detail: "value" })) : [];
-    case "ranges": return RANGES;
+    case "ranges": return [...asDurations(search, "]", "range"), ...(search ? asDurations(search, ":", "subquery") : [])];
+    case "subqueries": return asDurations(search, ":", "subquery");
+    case "steps": return asDurations(search, "]", "step");
+    case "durations": return asDurations(search, "", "before");
+    case "instants": return PROMQL_INSTANTS;
     default: return [];
   }
 }
@@ -196,6 +249,7 @@ async function opentsdbOffers({ of, typed: search, metric, label }: OpentsdbExpe
     (await catalogue(what, { db: database, search: search.replace(/\*/g, ""), limit: NAMES_OFFERED, ...(metric ? { metric } : {}), ...params })).names;
   switch (of) {
     case "aggregators": return Object.entries(OPENTSDB_AGGREGATORS).map(([name, detail]) => ({ label: `${name}:`, detail }));
+    case "folds": return foldsOf(search).map(([label, detail]) => ({ label, detail }));
     case "parts": return [...await described(database, search, asItIs), ...OPENTSDB_PARTS.map(([part, detail]) => ({ label: part, detail }))];
     case "labels": return (await names("labels")).map((name) => ({ label: `${name}=`, detail: "label" }));
     case "values": return [...(await names("values", { label })).map((name) => ({ label: name, detail: "value" })), { label: "*", detail: "a line for each value" }];
@@ -204,15 +258,22 @@ async function opentsdbOffers({ of, typed: search, metric, label }: OpentsdbExpe
 }
 
 /** The same for SQL: tables are measurements, and their columns the time, labels and fields. */
-async function sqlOffers({ of, typed: search, table, label }: SqlExpected, database: string): Promise<Offer[]> {
+async function sqlOffers({ of, typed: search, table, label, isSelected, aliases }: SqlExpected, database: string): Promise<Offer[]> {
   const names = async (what: string, spelled: Spelling, detail: string, params = {}) =>
     (await catalogue(what, { db: database, search, limit: NAMES_OFFERED, measurement: table, ...params })).names.map((name): Offer => ({ label: spelled(name), detail }));
   switch (of) {
-    case "tables": return names("measurements", quotedSql, "table", { measurement: "" });
+    case "tables": return [...aliases.map((name): Offer => ({ label: quotedSql(name), detail: "of WITH" })), ...await names("measurements", quotedSql, "table", { measurement: "" })];
     case "values": return names("values", quotedSqlValue, "value", { label });
     case "columns": {
       const own = table ? (await fields(table, { db: database })).fields.map(({ name, kind }): Offer => ({ label: quotedSql(name), detail: kind })) : await fieldsAnywhere(database, search, quotedSql);
-      return [{ label: "time", detail: "when" }, ...await names("labels", quotedSql, "label"), ...own, ...SQL_FUNCTIONS, { label: SQL_WINDOW, detail: "window" }];
+      const columns = [{ label: "time", detail: "when" }, ...await names("labels", quotedSql, "label"), ...own, ...SQL_FUNCTIONS, ...(isSelected ? [{ label: SQL_WINDOW, detail: "window" }] : [])];
+      const selected = aliases.map((name): Offer => ({ label: quotedSql(name), detail: "selected" }));
+      return [...selected, ...columns.filter((one) => !selected.some((other) => other.label === one.label))];
+    }
+    case "members": {
+      if (aliases.length) return aliases.map((name) => ({ label: quotedSql(name), detail: "column" }));
+      const own = table ? (await fields(table, { db: database })).fields.map(({ name, kind }): Offer => ({ label: quotedSql(name), detail: kind })) : [];
+      return [{ label: "time", detail: "when" }, ...await names("labels", quotedSql, "label"), ...own];
     }
     default: return SQL_WORDS;
   }
@@ -240,29 +301,23 @@ function wantedAt(language: Language, text: string, cursor: number, database: st
   }
 }
 
-/** Puts an offer in the place of what is there already. The editor closes a quote as soon as it is opened: that is replaced, too. */
+/** Puts an offer in the place of what is there already. The editor closes a quote or bracket as soon as it is opened: that is replaced, too. */
 const taken = (text: string) => (view: EditorView, completion: Completion, from: number, to: number) => {
-  const opened = view.state.sliceDoc(from, from + 1);
-  const isClosed = /["'`]/.test(opened) && view.state.sliceDoc(to, to + 1) === opened;
+  const [opened, next] = [view.state.sliceDoc(from, from + 1), view.state.sliceDoc(to, to + 1)];
+  const isClosed = (/["'`]/.test(opened) && next === opened) || (next === "]" && text.endsWith("]"));
   view.dispatch({ ...insertCompletionText(view.state, text, from, isClosed ? to + 1 : to), annotations: pickedCompletion.of(completion) });
 };
+
+/** What is offered only to who asks for it, as long as nothing of it is typed: it may stand in most places. */
+const isAskedFor = (of: string) => ["words", "expression", "range expression"].includes(of);
 
 const completing = (language: Language, database: () => string) => async (context: CompletionContext): Promise<CompletionResult | null> => {
   const text = context.state.doc.toString();
   const { wanted, ask } = wantedAt(language, text, context.pos, database());
-  if (!context.explicit && (wanted.of === "words" || (wanted.of === "metrics" && text.trim() !== "")) && !wanted.typed) return null;
+  if (!context.explicit && isAskedFor(wanted.of) && !wanted.typed && !(wanted.of === "expression" && text.trim() === "")) return null;
   const found = await ask().catch(() => []);
-  const low = wanted.typed.toLowerCase();
-  // The server finds any part of a name; names that begin so come first, and then those of which a part does.
-  const begins = ({ label }: Offer) => {
-    const bare = label.toLowerCase().replace(/^\{?["']/, "");
-    const rank = bare.startsWith(low) ? 2 : Number(low !== "" && new RegExp(`[^a-z0-9]${low.replace(/[^a-z0-9]/g, "\\$&")}`).test(bare));
-    return isOwn(bare) && !isOwn(low) ? rank - 3 : rank;
-  };
-  const whole = found.filter(({ label }) => label.toLowerCase().includes(low));
-  // Names that have the letters in their order are better than none.
-  const options = (whole.length ? whole : found.filter(({ label }) => hasLetters(label.toLowerCase(), low))).sort((a, b) => begins(b) - begins(a))
-    .map(({ label, detail, info }) => ({ label, detail, ...(info ? { info } : {}), apply: taken(label.endsWith("()") ? label.slice(0, -1) : label) }));
+  const options = bestFirst(matching(found, wanted.typed), wanted.typed)
+    .map(({ label, detail, info, text: said }) => ({ label, detail, ...(info ? { info } : {}), apply: taken(said ?? (label.endsWith("()") ? label.slice(0, -1) : label)) }));
   return { from: wanted.from, options: options.slice(0, NAMES_OFFERED), filter: false };
 };
 
@@ -302,6 +357,19 @@ const take: KeyBinding = {
     || (completionStatus(view.state) === "active" && moveCompletionSelection(true)(view) && acceptCompletion(view)),
 };
 
+/** Opens what finds and replaces, with the cursor in the first field that is to be filled in. */
+function openReplacing(view: EditorView): boolean {
+  openSearchPanel(view);
+  if (getSearchQuery(view.state).search) view.dom.querySelector<HTMLInputElement>(".cm-search [name=replace]")?.select();
+  return true;
+}
+
+/** Keys that find and replace, in the editor and in the fields for that. */
+const FINDING: KeyBinding[] = [
+  { key: "Mod-f", run: openSearchPanel }, { key: "Mod-h", mac: "Mod-Alt-f", run: openReplacing },
+  { key: "F3", run: findNext, shift: findPrevious, preventDefault: true }, { key: "Escape", run: closeSearchPanel },
+].map((binding) => ({ ...binding, scope: "editor search-panel" }));
+
 export interface Editing {
   language: Language;
   text: string;
@@ -309,7 +377,8 @@ export interface Editing {
   hint: string;
   database: () => string;
   onText: (text: string) => void;
-  onRun: (selected: string) => void;
+  /** Asks the text, or a part of it. */
+  onRun: (part: string) => void;
   onLeave: () => void;
 }
 
@@ -324,6 +393,15 @@ function typeOver(event: InputEvent, view: EditorView): boolean {
   const insert = () => view.state.update(view.state.replaceSelection(text), { userEvent: "input.type", scrollIntoView: true });
   event.preventDefault();
   if (!view.state.facet(EditorView.inputHandler).some((handle) => handle(view, main.from, main.to, text, insert))) view.dispatch(insert());
+  return true;
+}
+
+/** A first click on a text with a name to fill in leaves all of it selected; the next one places the cursor. */
+function chooseWhole(event: MouseEvent, view: EditorView): boolean {
+  if (view.hasFocus || !view.state.doc.toString().includes(TO_FILL_IN)) return false;
+  event.preventDefault();
+  view.dispatch({ selection: { anchor: 0, head: view.state.doc.length } });
+  view.focus();
   return true;
 }
 
@@ -398,11 +476,16 @@ const [HOUR_MS, MINUTE_MS] = [3_600_000, 60_000];
 const fromOutside = Annotation.define<boolean>();
 
 export interface Editor {
+  /** Puts another text in the place of what is there, with the cursor at its end. */
   set: (text: string) => void;
   /** Puts a name where the cursor is, apart from what stands before it. */
   insert: (name: string) => void;
+  focus: () => void;
   destroy: () => void;
 }
+
+/** What is selected of a text that comes: all of one with a name to fill in, so that what is typed takes its place; else the cursor is at its end. */
+const selectionIn = (text: string) => ({ anchor: text.includes(TO_FILL_IN) ? 0 : text.length, head: text.length });
 
 export function edit(host: HTMLElement, editing: Editing): Editor {
   const root = host.shadowRoot ?? host.attachShadow({ mode: "open" });
@@ -410,33 +493,39 @@ export function edit(host: HTMLElement, editing: Editing): Editor {
     editing.onRun("");
     return true;
   };
-  const runSelected = ({ state: { doc, selection } }: EditorView) => {
+  const runPart = ({ state: { doc, selection } }: EditorView) => {
     const { from, to } = selection.main;
-    editing.onRun(doc.sliceString(from, to));
+    editing.onRun(partAt(editing.language, doc.toString(), from, to));
     return true;
   };
   const state = EditorState.create({
-    doc: editing.text, selection: { anchor: editing.text.length },
+    doc: editing.text, selection: selectionIn(editing.text),
     extensions: [
-      Prec.highest(keymap.of([{ key: "Mod-Enter", run: runSelected }, take])),
-      keymap.of([...completionKeymap, { key: "Enter", run }, ...closeBracketsKeymap, ...historyKeymap, ...defaultKeymap]),
-      history(), bracketMatching(), closeBrackets(), EditorView.lineWrapping, placeholder(editing.hint), COLOURED[editing.language], syntaxHighlighting(colours), look,
+      Prec.highest(keymap.of([{ key: "Mod-Enter", run: runPart, shift: run }, take])),
+      // Statements of SQL have lines: there Enter begins one, as it does in every editor of it.
+      keymap.of([...completionKeymap, ...FINDING, ...(editing.language === "sql" ? [] : [{ key: "Enter", run }]), ...closeBracketsKeymap, ...historyKeymap, ...defaultKeymap]),
+      history(), search({ top: true }), bracketMatching(), closeBrackets(), EditorView.lineWrapping, placeholder(editing.hint), COLOURED[editing.language], syntaxHighlighting(colours), look,
       EditorView.contentAttributes.of({ "aria-label": editing.label, spellcheck: "false" }),
       autocompletion({ override: [completing(editing.language, editing.database)], icons: false, defaultKeymap: false, selectOnOpen: false, interactionDelay: 0, activateOnTypingDelay: 120 }),
-      wrongs, ...(editing.language === "promql" ? [signature] : []), ...(editing.language === "opentsdb" ? [typedOnce] : []),
+      wrongs, runMarks(editing.language, editing.onRun), ...(editing.language === "promql" ? [signature] : []), ...(editing.language === "opentsdb" ? [typedOnce] : []),
       EditorView.updateListener.of((update) => {
         if (update.docChanged) looking.later();
         if (update.docChanged && !update.transactions.some((one) => one.annotation(fromOutside))) editing.onText(update.state.doc.toString());
       }),
-      EditorView.domEventHandlers({ blur: () => editing.onLeave(), beforeinput: typeOver }),
+      EditorView.domEventHandlers({ beforeinput: typeOver, mousedown: chooseWhole }),
     ],
   });
   const view = new EditorView({ state, root, parent: root });
   const looking = looker(view, editing);
+  // What finds and replaces is a part of it.
+  view.dom.addEventListener("focusout", ({ relatedTarget }) => {
+    if (!(relatedTarget instanceof Node && view.dom.contains(relatedTarget))) editing.onLeave();
+  });
   return {
+    focus: () => view.focus(),
     set(text) {
       if (text === view.state.doc.toString()) return;
-      view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: text }, annotations: fromOutside.of(true) });
+      view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: text }, selection: selectionIn(text), annotations: fromOutside.of(true) });
     },
     insert(name) {
       const { from } = view.state.selection.main;

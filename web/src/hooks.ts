@@ -124,25 +124,17 @@ export function useHidesOwn(): [boolean, (hides: boolean) => void] {
   return [kept === "yes", (hides) => keep(hides ? "yes" : "no")];
 }
 
-/** Whether the tables stand beside the editor of SQL. */
+/** How high somebody has made the editor of SQL; 0 for as high as its text. */
+export function useEditorHeight(): [number, (px: number) => void] {
+  const [kept, keep] = useKept<string>("foliot.editor-height", "0");
+  const px = Number(kept);
+  return [Number.isFinite(px) && px > 0 ? px : 0, (next) => keep(String(Math.round(next)))];
+}
+
+/** Whether the tables stand beside the editor of SQL and InfluxQL. */
 export function useShowsTables(): [boolean, (shows: boolean) => void] {
   const [kept, keep] = useKept<"yes" | "no">("foliot.tables", "yes");
   return [kept === "yes", (shows) => keep(shows ? "yes" : "no")];
-}
-
-/** Rows that come at a time: they are put on the page within a frame. */
-const ROWS_GROWN = 50;
-
-/** How near the end of what scrolls is, in its own heights, when more of it comes. */
-const NEAR_END = 1;
-
-/** How many rows of a long table are on the page: what fills what is seen of it, and more as somebody scrolls towards its end. */
-export function useGrowing(first: number, most: number): [number, (event: { currentTarget: HTMLElement }) => void] {
-  const [count, setCount] = useState(first);
-  const grow = ({ currentTarget: { scrollTop, scrollHeight, clientHeight } }: { currentTarget: HTMLElement }) => {
-    if (scrollHeight - scrollTop - clientHeight < NEAR_END * clientHeight) setCount((before) => Math.max(before, Math.min(most, before + ROWS_GROWN)));
-  };
-  return [Math.min(count, most), grow];
 }
 
 /** Brings what is chosen of a row that scrolls into sight, when the choice changes. */

@@ -1,12 +1,15 @@
-// Bringing a file in: what kind of file it is, and its lines in pieces.
+// Bringing a file in: what kind of text it is, and its lines in pieces.
 
 import { type Imported, bring, cancelJob } from "./api";
+import { type Sheet, rowsOf, sheetOf, unclosed } from "./csv";
 import { lineNotUtf8 } from "./encoding";
-import { type Sheet, madeOf, rowsOf, sheetOf, unclosed } from "./csv";
+import { madeOf } from "./rowline";
 
-export type Format = "csv" | "influx" | "opentsdb" | "prometheus";
+export type Format = "csv" | "json" | "parquet" | "influx" | "opentsdb" | "prometheus";
 
-export const FORMATS: [Format, string][] = [["csv", "CSV"], ["influx", "Influx lines"], ["opentsdb", "OpenTSDB lines"], ["prometheus", "Prometheus text"]];
+export const FORMATS: [Format, string][] = [
+  ["csv", "CSV"], ["json", "Lines of JSON"], ["parquet", "Parquet"], ["influx", "Influx lines"], ["opentsdb", "OpenTSDB lines"], ["prometheus", "Prometheus text"],
+];
 
 /** Bytes that are sent at a time: a tenth of a second of work. */
 const PIECE_BYTES = 512 << 10;
@@ -23,7 +26,7 @@ const FAULT_CHARS_MAX = 200;
 /** What a file is by its name, where that says so. */
 const ENDINGS: Record<string, Format> = { lp: "influx", prom: "prometheus" };
 
-/** What a file is, by its name or by its first lines. */
+/** What a text is, by its name or by its first lines. */
 export function formatOf(lines: string[], name = ""): Format | null {
   const named = ENDINGS[/\.(\w+)$/.exec(name)?.[1]?.toLowerCase() ?? ""];
   if (named) return named;
@@ -44,6 +47,7 @@ export function influxPrecision(lines: string[]): "s" | "ms" | "us" | "ns" {
 export interface Plan {
   format: Format;
   precision: "s" | "ms" | "us" | "ns";
+  /** The columns of what is a table. */
   sheet: Sheet | null;
   measurement: string;
   database: string;
@@ -97,7 +101,7 @@ interface Piece {
   sent: string;
   /** Of a table its rows, each where its first line stands. */
   rows: (string | null)[];
-  /** Rows that are no lines of Influx. */
+  /** Rows of which no line could be made. */
   wrong: Imported["faults"];
   empty: number;
   lines: number;
@@ -105,7 +109,7 @@ interface Piece {
   rest: string;
 }
 
-/** The rows of a piece of a table as Influx lines, each in the place of its first line. */
+/** The rows of a piece of a table as lines, each in the place of its first line. */
 export function linesOf(text: string, sheet: Sheet, measurement: string, firstLine: number): Piece {
   const { rows, rest } = rowsOf(text, sheet.separator, firstLine);
   let empty = 0;
@@ -114,7 +118,7 @@ export function linesOf(text: string, sheet: Sheet, measurement: string, firstLi
     // The header, and what stands before it, are no rows.
     if (row === null || firstLine + at <= sheet.header) return "";
     const one = madeOf(row, sheet, measurement);
-    if (one.wrong) wrong.push({ line: firstLine + at, ...one.wrong, text: row.slice(0, FAULT_CHARS_MAX) });
+    if (one.wrong) wrong.push({ line: firstLine + at, ...one.wrong, text: (one.wrong.text ?? row).slice(0, FAULT_CHARS_MAX) });
     else if (!one.line && row.trim()) empty += 1;
     return one.line;
   });
@@ -125,8 +129,8 @@ export function linesOf(text: string, sheet: Sheet, measurement: string, firstLi
 /** Sends a file piece by piece, cut at the ends of lines, and tells how far it is. */
 export async function bringFile(file: File, plan: Plan, isDry: boolean, signal: AbortSignal, onProgress: (progress: Progress) => void): Promise<Progress> {
   const all = begun();
-  const isCsv = plan.format === "csv";
-  const format = isCsv ? "influx" : plan.format;
+  const { sheet } = plan;
+  const format = sheet ? (sheet.isExact ? "exact" : "influx") : plan.format;
   // All pieces are one job, which Operations shows and may end.
   let job: number | undefined;
   let rest = new Uint8Array(0);
@@ -141,7 +145,7 @@ export async function bringFile(file: File, plan: Plan, isDry: boolean, signal: 
     rest = bytes.slice(cut);
     if (!cut) continue;
     const text = textOf(bytes.subarray(0, cut), line);
-    const piece: Piece = isCsv && plan.sheet ? linesOf(text, plan.sheet, plan.measurement, line) : { sent: text, rows: [], wrong: [], empty: 0, lines: text.split("\n").length - (text.endsWith("\n") ? 1 : 0), rest: "" };
+    const piece: Piece = sheet ? linesOf(text, sheet, plan.measurement, line) : { sent: text, rows: [], wrong: [], empty: 0, lines: text.split("\n").length - (text.endsWith("\n") ? 1 : 0), rest: "" };
     // A row that goes on behind the piece is read with the next one.
     if (piece.rest) {
       if (at >= file.size) throw unclosed(line + piece.lines);
@@ -152,7 +156,7 @@ export async function bringFile(file: File, plan: Plan, isDry: boolean, signal: 
       rest = more;
     }
     const params = {
-      format, first_line: line, db: plan.database, ...(format === "influx" ? { precision: isCsv ? "ns" : plan.precision } : {}), ...(isDry ? { dry_run: "true" } : {}),
+      format, first_line: line, db: plan.database, ...(sheet || format === "influx" ? { precision: sheet ? "ns" : plan.precision } : {}), ...(isDry ? { dry_run: "true" } : {}),
       file: file.name, total_bytes: file.size, done_bytes: Math.min(at, file.size) - rest.length, ...(job === undefined ? {} : { job }),
     };
     let brought: Imported;

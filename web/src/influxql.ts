@@ -1,5 +1,5 @@
-// What the editor knows of InfluxQL: which words are which, and what may stand at the cursor. The
-// language itself is the server's; nothing here decides what is right.
+// What the page knows of InfluxQL: which words are which, and what a text names. The language itself is
+// the server's; nothing here decides what is right.
 
 export type WordClass = "keyword" | "function" | "name" | "string" | "number" | "bound" | "comment" | "mark" | "blank";
 
@@ -17,17 +17,6 @@ export const FUNCTIONS = [
 ];
 
 const FUNCTION_NAMES = new Set(FUNCTIONS);
-
-/** What functions do. */
-export const INFLUXQL_HELP: Record<string, string> = {
-  abs: "without sign", bottom: "the least values", ceil: "rounded up", count: "number of values", cumulative_sum: "running sum", derivative: "change a second",
-  difference: "change to the value before", distinct: "each value once", elapsed: "time to the value before", first: "oldest value", floor: "rounded down",
-  holt_winters: "forecast", integral: "area under the line", last: "newest value", ln: "natural logarithm", log: "logarithm to a base", log10: "logarithm to 10",
-  log2: "logarithm to 2", max: "greatest value", mean: "mean", median: "middle value", min: "least value", mode: "most frequent value",
-  moving_average: "mean of the last ones", non_negative_derivative: "growth a second, without restarts", non_negative_difference: "growth, without restarts",
-  percentile: "value below which so many percent lie", pow: "to the power", round: "rounded", sample: "some values", spread: "greatest less least",
-  sqrt: "square root", stddev: "deviation", sum: "sum", top: "the greatest values",
-};
 
 export interface Word {
   class: WordClass;
@@ -67,32 +56,16 @@ export function words(text: string): Word[] {
 }
 
 /** A name without its quotes. */
-const bare = (text: string) => (text.startsWith('"') ? text.replace(/^"|"$/g, "").replace(/\\(.)/g, "$1") : text);
+export const bareName = (text: string) => (text.startsWith('"') ? text.replace(/^"|"$/g, "").replace(/\\(.)/g, "$1") : text);
 
-/** What may stand at the end of `before`, and where the part begins that is there already. */
-export interface Expected {
-  of: "measurements" | "fields" | "labels" | "fields and labels" | "values" | "words";
-  /** The part of the name or text that is typed. */
-  typed: string;
-  from: number;
-  measurement: string;
-  label: string;
-}
-
-/** Words that may begin what follows. */
-export const CLAUSES = [
-  "SELECT", "FROM", "WHERE time >= $start AND time < $end", "WHERE", "GROUP BY time($step)", "GROUP BY", "ORDER BY time DESC", "LIMIT", "fill(none)",
-  "fill(previous)", "fill(linear)", "AND", "OR", "AS", "SLIMIT", "tz('Europe/Vienna')",
-  "SHOW MEASUREMENTS", "SHOW TAG KEYS FROM", "SHOW TAG VALUES FROM", "WITH KEY =", "SHOW FIELD KEYS FROM", "SHOW SERIES FROM", "SHOW DATABASES",
-  "SHOW RETENTION POLICIES", "SHOW QUERIES",
-];
-
-/** The measurement that a text reads, wherever the cursor is. */
-export function measurementOf(text: string): string {
+/** The measurements that a text of several statements reads, by their names alone. */
+export function measurementsIn(text: string): string[] {
   const solid = words(text).filter((word) => word.class !== "blank" && word.class !== "comment");
-  const at = solid.findIndex((word) => word.text.toLowerCase() === "from");
-  const next = at < 0 ? undefined : solid[at + 1];
-  return next?.class === "name" ? bare(next.text) : "";
+  return [...new Set(solid.flatMap((word, at) => {
+    const next = solid[at + 1];
+    // What a point follows is a database or a policy.
+    return word.text.toLowerCase() === "from" && next?.class === "name" && solid[at + 2]?.text !== "." ? [bareName(next.text)] : [];
+  }))];
 }
 
 /** What a statement names: its measurement, and the columns that it selects, without those that functions make. */
@@ -114,42 +87,67 @@ export function namedIn(text: string): Named | null {
   const columns = solid.slice(1, from).flatMap((word, at, all) => {
     // What follows AS is made here, and what follows :: is a kind.
     const before = all[at - 1]?.text.toLowerCase() ?? "";
-    return word.class === "name" && before !== "as" && before !== ":" && !NO_COLUMN.has(word.text.toLowerCase()) ? [bare(word.text)] : [];
+    return word.class === "name" && before !== "as" && before !== ":" && !NO_COLUMN.has(word.text.toLowerCase()) ? [bareName(word.text)] : [];
   });
-  return { measurement: bare(measurement.text), columns: [...new Set(columns)] };
+  return { measurement: bareName(measurement.text), columns: [...new Set(columns)] };
 }
+
+/** A condition that one label has one value. */
+export interface LabelTest {
+  label: string;
+  value: string;
+}
+
+const unquoted = (text: string) => text.replace(/^'|'$/g, "").replace(/\\(.)/g, "$1");
+
+/** The conditions of a statement that names are equal to texts. */
+export function testsIn(text: string): LabelTest[] {
+  const solid = words(text).filter((word) => word.class !== "blank" && word.class !== "comment");
+  const from = solid.findIndex((word) => word.text.toLowerCase() === "where");
+  return from < 0 ? [] : solid.slice(from).flatMap((word, at, all) => {
+    const [sign, value] = [all[at + 1], all[at + 2]];
+    return word.class === "name" && sign?.text === "=" && value?.class === "string" && value.text.startsWith("'") ? [{ label: bareName(word.text), value: unquoted(value.text) }] : [];
+  });
+}
+
+/** Names in double quotes that other names are compared with: mostly texts are meant, which stand in single ones. */
+export function comparedNames(text: string): LabelTest[] {
+  const solid = words(text).filter((word) => word.class !== "blank" && word.class !== "comment");
+  const from = solid.findIndex((word) => word.text.toLowerCase() === "where");
+  return from < 0 ? [] : solid.slice(from).flatMap((word, at, all) => {
+    const [sign, value] = [all[at + 1], all[at + 2]];
+    return word.class === "name" && sign?.text === "=" && value?.class === "name" && value.text.startsWith('"') ? [{ label: bareName(word.text), value: bareName(value.text) }] : [];
+  });
+}
+
+/** A text in which a name in double quotes is a text. */
+export const asText = (text: string, name: string): string =>
+  words(text).map((word) => (word.class === "name" && word.text.startsWith('"') && bareName(word.text) === name ? quotedValue(name) : word.text)).join("");
+
+/** A text in which another value stands for one. */
+export const withValue = (text: string, value: string, other: string): string =>
+  words(text).map((word) => (word.class === "string" && unquoted(word.text) === value ? quotedValue(other) : word.text)).join("");
 
 /** A text in which another name stands for one. */
 export const renamed = (text: string, name: string, other: string): string =>
-  words(text).map((word) => (word.class === "name" && bare(word.text) === name ? quotedName(other) : word.text)).join("");
-
-export function expected(text: string, cursor: number): Expected {
-  const before = words(text.slice(0, cursor));
-  const last = before.at(-1);
-  const isOpen = last !== undefined && (last.class === "name" || last.class === "keyword" || last.class === "string" || last.class === "function");
-  const typed = isOpen ? last.text.replace(/^["']/, "") : "";
-  const from = isOpen ? cursor - last.text.length : cursor;
-  const solid = (isOpen ? before.slice(0, -1) : before).filter((word) => word.class !== "blank" && word.class !== "comment");
-  const said = (back: number) => solid.at(-back)?.text.toLowerCase() ?? "";
-  const base = { typed, from, measurement: measurementOf(text), label: "" };
-  if (/\bwith\s+key\s*(=|!=|<>|in\s*\([^)]*)\s*$/i.test(text.slice(0, from))) return { ...base, of: "labels" };
-  if (["=", "~"].includes(said(1)) || (said(1) === ">" && said(2) === "<")) {
-    const name = solid.filter((word) => word.class === "name").at(-1);
-    if (isOpen && last.class === "string") return { ...base, of: "values", label: name ? bare(name.text) : "" };
-    return { ...base, of: said(1) === "=" && name ? "values" : "words", label: name ? bare(name.text) : "" };
-  }
-  if (isOpen && last.class === "string") return { ...base, of: "words" };
-  if (said(1) === "from") return { ...base, of: "measurements" };
-  const clause = solid.map((word) => word.text.toLowerCase()).filter((word) => ["select", "from", "where", "group", "order", "limit"].includes(word)).at(-1);
-  const isAfterJoin = ["by", ",", "(", "and", "or", "where", "select", "+", "-", "*", "/"].includes(said(1));
-  if (clause === "group" && isAfterJoin) return { ...base, of: "labels" };
-  if (clause === "where" && isAfterJoin) return { ...base, of: "fields and labels" };
-  if (clause === "select" && isAfterJoin) return { ...base, of: "fields" };
-  return { ...base, of: "words" };
-}
+  words(text).map((word) => (word.class === "name" && bareName(word.text) === name ? quotedName(other) : word.text)).join("");
 
 /** A name as a text may say it. */
 export const quotedName = (name: string) =>
   /^[A-Za-z_]\w*$/.test(name) && !KEYWORDS.has(name.toLowerCase()) ? name : `"${name.replace(/\\/g, "\\\\").replace(/"/g, '\\"').replace(/\n/g, "\\n")}"`;
 
 export const quotedValue = (value: string) => `'${value.replace(/\\/g, "\\\\").replace(/'/g, "\\'")}'`;
+
+/** Clauses behind which no groups may stand. */
+const BEHIND_GROUPS = new Set(["order", "limit", "offset", "slimit", "soffset"]);
+
+/** A statement with a series for each combination of labels, where it groups by none: labels that are columns lose their rows. One that has an end, or is several, stays. */
+export function inSeries(text: string): string {
+  const all = words(text);
+  const low = all.map((word) => word.text.toLowerCase());
+  const first = all.findIndex((word) => word.class !== "blank" && word.class !== "comment");
+  if (low[first] !== "select" || low.includes("group") || low.includes("into") || low.includes(";") || ["limit", "offset", "slimit", "soffset"].some((clause) => low.includes(clause))) return text;
+  const behind = all.findIndex((word, at) => (word.class === "keyword" && BEHIND_GROUPS.has(low[at]!)) || (low[at] === "tz" && all.slice(at + 1).find(({ class: is }) => is !== "blank")?.text === "("));
+  const at = behind < 0 ? text.trimEnd().length : all.slice(0, behind).reduce((length, word) => length + word.text.length, 0);
+  return `${text.slice(0, at).trimEnd()} GROUP BY *${behind < 0 ? "" : ` ${text.slice(at)}`}`;
+}

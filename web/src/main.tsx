@@ -7,7 +7,6 @@ import { database, enter, here, leavesOpen } from "./database";
 import { type Theme, useAsked, useInSight, useTheme } from "./hooks";
 import { isTyped, useKeys } from "./keys";
 import { nearest } from "./nearest";
-import { Dashboards } from "./pages/dashboards";
 import { Explore } from "./pages/explore";
 import { Home } from "./pages/home";
 import { Operations } from "./pages/operations";
@@ -83,7 +82,7 @@ function Page() {
     <>
       <a class="skip" href="#content" onClick={(event) => { event.preventDefault(); document.getElementById("content")?.focus(); }}>To the content</a>
       <header>
-        <a class="brand" href="#/home">
+        <a class="brand" href="#/home" aria-label="Foliot">
           <svg class="mark" viewBox="0 0 16 16" aria-hidden="true"><path d="M2 3h12M8 3v10M4 3v4M12 3v7" /></svg>
           <span>Foliot</span>
         </a>
@@ -141,7 +140,7 @@ function Named({ at }: { at: Place }) {
       {at.page === "home" && <Home />}
       {at.page === "explore" && <Explore params={at.params} />}
       {at.page === "metrics" && <Later which="Metrics" params={at.params} />}
-      {at.page === "dashboards" && <Dashboards params={at.params} />}
+      {at.page === "dashboards" && <Later which="Dashboards" params={at.params} />}
       {at.page === "monitoring" && <Later which="Monitoring" params={at.params} />}
       {at.page === "import" && <Later which="Import" />}
       {at.page === "operations" && <Operations params={at.params} />}

@@ -21,11 +21,16 @@ export function storedFields(database: string): FieldsOf {
   };
 }
 
+/** Points of a name behind which its field is looked for, from the last one on. */
+const POINTS_MAX = 6;
+
 export async function halvesOf(metric: string, fieldsOf: FieldsOf): Promise<Halves> {
-  const at = metric.lastIndexOf(".");
-  const [measurement, field] = [metric.slice(0, Math.max(0, at)), metric.slice(at + 1)];
-  const isField = at > 0 && (await fieldsOf(measurement)).includes(field);
-  return isField ? { measurement, field } : { measurement: metric, field: "" };
+  const points = [...metric.matchAll(/\./g)].map(({ index }) => index).filter((at) => at > 0).reverse().slice(0, POINTS_MAX);
+  for (const at of points) {
+    const [measurement, field] = [metric.slice(0, at), metric.slice(at + 1)];
+    if ((await fieldsOf(measurement)).includes(field)) return { measurement, field };
+  }
+  return { measurement: metric, field: "" };
 }
 
 /** The halves with a field that needs no name, as far as it is known which one that is. */

@@ -23,7 +23,7 @@ export function nextOpentsdbWord(text: string): Word {
 }
 
 export interface OpentsdbExpected {
-  of: "aggregators" | "parts" | "labels" | "values" | "nothing";
+  of: "aggregators" | "parts" | "folds" | "labels" | "values" | "nothing";
   typed: string;
   from: number;
   metric: string;
@@ -55,5 +55,19 @@ export function opentsdbExpected(text: string, cursor: number): OpentsdbExpected
     return label ? { ...base, metric, label, of: "values" } : { ...base, metric, of: "labels" };
   }
   if (open > before.lastIndexOf("}")) return { ...base, of: "nothing" };
-  return { ...base, of: before.includes(":") ? "parts" : "aggregators" };
+  if (!before.includes(":")) return { ...base, of: "aggregators" };
+  // Behind the metric's braces nothing follows but braces.
+  if (/\}[^:]*$/.test(before)) return { ...base, of: "nothing" };
+  return { ...base, of: /^(\$step|\d+(ms|[smhdwny]|all))-/.test(typed) ? "folds" : "parts" };
 }
+
+/** What a step that is typed may be folded by: `5m-` as `5m-avg:`. */
+export const foldsOf = (typed: string): [string, string][] => {
+  const step = typed.slice(0, typed.indexOf("-") + 1);
+  return Object.entries(FOLD_HELP).map(([fold, help]) => [`${step}${fold}:`, help]);
+};
+
+const FOLD_HELP: Record<string, string> = {
+  avg: "mean of each step", max: "greatest of each step", min: "least of each step", sum: "sum of each step", count: "samples of each step", first: "first of each step",
+  last: "last of each step", p50: "median of each step", p95: "95th percentile of each step", p99: "99th percentile of each step", dev: "deviation of each step",
+};

@@ -1,8 +1,8 @@
-// What the editor knows of PromQL: which words are which, and what may stand at the cursor. The language itself is the server's; nothing here decides what is right.
+// What the editor knows of PromQL: which words are which, and what an expression names. What may stand at the cursor is in promqlexpected.ts. The language itself is the server's; nothing here decides what is right.
 
-import type { Word, WordClass } from "./influxql";
+import type { LabelTest, Word, WordClass } from "./influxql";
 
-const AGGREGATIONS = new Set(["avg", "bottomk", "count", "count_values", "group", "max", "min", "quantile", "stddev", "stdvar", "sum", "topk"]);
+export const AGGREGATIONS = new Set(["avg", "bottomk", "count", "count_values", "group", "max", "min", "quantile", "stddev", "stdvar", "sum", "topk"]);
 
 const KEYWORDS = new Set(["by", "without", "on", "ignoring", "group_left", "group_right", "bool", "offset", "and", "or", "unless", "atan2", "inf", "nan"]);
 
@@ -38,61 +38,15 @@ export function words(text: string): Word[] {
   return found;
 }
 
-/** What may stand at the cursor, and where the part begins that is there already. */
-export interface PromqlExpected {
-  of: "metrics" | "quoted names" | "labels" | "values" | "ranges" | "nothing";
-  typed: string;
-  from: number;
-  /** The metric whose labels are meant, if it is known. */
-  metric: string;
-  label: string;
-}
-
-export function promqlExpected(text: string, cursor: number): PromqlExpected {
-  const before = words(text.slice(0, cursor));
-  const last = before.at(-1);
-  const isOpen = last !== undefined && ["name", "keyword", "string", "function", "number", "bound"].includes(last.class);
-  const typed = isOpen ? last.text.replace(/^["'`]/, "") : "";
-  const from = isOpen ? cursor - last.text.length : cursor;
-  const solid = (isOpen ? before.slice(0, -1) : before).filter((word) => word.class !== "blank" && word.class !== "comment");
-  const said = (back: number) => solid.at(-back)?.text ?? "";
-  // What is open around the cursor: the innermost bracket, and what stands before it.
-  const open: number[] = [];
-  solid.forEach((word, index) => {
-    if (word.class !== "mark") return;
-    if ("({[".includes(word.text)) open.push(index);
-    else if (")}]".includes(word.text)) open.pop();
-  });
-  const inner = open.at(-1);
-  const bracket = inner === undefined ? "" : solid[inner]?.text ?? "";
-  const behind = inner === undefined ? undefined : solid[inner - 1];
-  const metric = bracket === "{" && behind?.class === "name" ? behind.text : "";
-  const base = { typed, from, metric, label: "" };
-  if (bracket === "[") return { ...base, of: "ranges" };
-  if (bracket === "{") {
-    const isValue = said(1) === "=" || said(1) === "~" || (isOpen && last.class === "string" && said(1) !== "," && said(1) !== "{");
-    const name = solid.filter((word) => word.class === "name").at(-1);
-    if (isValue) return { ...base, of: "values", label: name?.text ?? "" };
-    return { ...base, of: isOpen && last.class === "string" && !metric ? "quoted names" : "labels" };
-  }
-  if (isOpen && last.class === "string") return { ...base, of: "nothing" };
-  const joins = ["by", "without", "on", "ignoring", "group_left", "group_right"];
-  if (bracket === "(" && behind?.class === "keyword" && joins.includes(behind.text.toLowerCase())) {
-    const used = words(text).filter((word) => word.class === "name").map((word) => word.text);
-    return { ...base, of: "labels", metric: used.find((name) => name !== typed) ?? "" };
-  }
-  return { ...base, of: "metrics" };
-}
-
 /** Metrics that an expression names in braces, in quotes and alone: `{"web.requests"}`. */
 export const quotedMetricsIn = (text: string): string[] =>
-  [...text.matchAll(/\{\s*"((?:[^"\\]|\\.)*)"\s*(?=[,}])/g)].map(([, name = ""]) => name.replace(/\\(.)/g, "$1"));
+  [...text.matchAll(/\{\s*(?:__name__\s*=\s*)?"((?:[^"\\]|\\.)*)"\s*(?=[,}])/g)].map(([, name = ""]) => name.replace(/\\(.)/g, "$1"));
 
 /** The same expression with another name of a metric, as a selector of it alone is written. */
 export function withMetric(text: string, name: string, selector: string): string {
   const literal = (part: string) => part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
   const isBare = !selector.startsWith("{");
-  const before = new RegExp(`\\{\\s*"${literal(name)}"\\s*(,\\s*|\\})|(?<![\\w:."])${literal(name)}(?![\\w:.])(\\s*\\{\\s*)?`, "g");
+  const before = new RegExp(`\\{\\s*(?:__name__\\s*=\\s*)?"${literal(name)}"\\s*(,\\s*|\\})|(?<![\\w:."])${literal(name)}(?![\\w:.])(\\s*\\{\\s*)?`, "g");
   return text.replace(before, (_, end: string | undefined, brace: string | undefined) => {
     if (end !== undefined) return isBare ? selector + (end === "}" ? "" : "{") : `${selector.slice(0, -1)}${end}`;
     return isBare ? selector + (brace ?? "") : brace ? `${selector.slice(0, -1)}, ` : selector;
@@ -108,3 +62,28 @@ export function metricsIn(text: string): string[] {
   const words = bare.matchAll(/(?<![\w:.$])[a-zA-Z_:][\w:]*(?!\s*\(|[\w:])/g);
   return [...new Set([...words].map(([word]) => word).filter((word) => !KEYWORDS.has(word.toLowerCase())))];
 }
+
+/** A text without its quotes. */
+export const unquoted = (text: string) => (text.startsWith("`") ? text.slice(1, -1) : text.slice(1, -1).replace(/\\(.)/g, "$1"));
+
+/** The conditions of selectors that labels are equal to texts, with the metric of each. */
+export function testsIn(text: string): (LabelTest & { metric: string })[] {
+  const solid = words(text).filter((word) => word.class !== "blank" && word.class !== "comment");
+  let metric = "";
+  return solid.flatMap((word, at) => {
+    const [before, sign, value] = [solid[at - 1], solid[at + 1], solid[at + 2]];
+    if (word.text === "{") metric = before?.class === "name" ? before.text : "";
+    // A text that is compared with nothing is the metric's name.
+    if (word.class === "string" && ["{", ","].includes(before?.text ?? "") && [",", "}"].includes(sign?.text ?? "")) metric = unquoted(word.text);
+    const isTest = word.class === "name" && ["{", ","].includes(before?.text ?? "") && sign?.text === "=" && value?.class === "string";
+    return isTest && metric ? [{ metric, label: word.text, value: unquoted(value.text) }] : [];
+  });
+}
+
+/** The same expression with another name of a label. */
+export const withLabel = (text: string, label: string, other: string): string =>
+  words(text).map((word) => (word.class === "name" && word.text === label ? other : word.text)).join("");
+
+/** The same expression with another value of a label. */
+export const withValue = (text: string, value: string, other: string): string =>
+  words(text).map((word) => (word.class === "string" && unquoted(word.text) === value ? JSON.stringify(other) : word.text)).join("");

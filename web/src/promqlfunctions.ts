@@ -34,6 +34,11 @@ export const PROMQL_HELP: Record<string, string> = Object.fromEntries(Object.ent
 /** What a function takes, as it is written. */
 export const promqlSignature = (name: string): string | null => (Object.hasOwn(FUNCTIONS, name) ? `${name}(${FUNCTIONS[name]![0]})` : null);
 
+/** Functions whose number has no samples that a range could be of. */
+const NUMBERS = ["pi", "scalar", "time"];
+
+export const isOfSeries = (name: string): boolean => !NUMBERS.includes(name);
+
 export interface Call {
   name: string;
   /** How many of what it takes stand before the cursor. */

@@ -2,6 +2,7 @@
 // text is what counts; a form is read out of it and written back into it.
 
 import type { UnknownName } from "./advice";
+import { inSeries } from "./influxql";
 import type { Halves } from "./metric";
 import type { Span } from "./time";
 
@@ -9,6 +10,9 @@ export type Language = "opentsdb" | "influxql" | "promql" | "sql";
 
 /** What languages are called. */
 export const LANGUAGES: Record<Language, string> = { opentsdb: "OpenTSDB", influxql: "InfluxQL", promql: "PromQL", sql: "SQL" };
+
+/** Languages that ask tables, or measurements, for rows. */
+export const hasTables = (language: Language): language is "sql" | "influxql" => language === "sql" || language === "influxql";
 
 export interface Question {
   language: Language;
@@ -154,15 +158,17 @@ export function insteadOf(form: Form, { of, name: unknown }: UnknownName): Inste
 
 const quoted = (name: string) => `"${name.replace(/\\/g, "\\\\").replace(/"/g, '\\"').replace(/\n/g, "\\n")}"`;
 
-/** A first question about a metric. */
-export function about(metric: string, isCounter = false, filters: Filter[] = [], by?: "min" | "max"): Question {
+/** A first question about a metric, whose halves are guessed where they are not known. */
+export function about(metric: string, isCounter = false, filters: Filter[] = [], by?: "min" | "max", halves: Halves | null = null): Question {
   if (isPlainName(metric)) {
     const text = textOf({ ...emptyForm(metric), ...(by ? { aggregator: by, fold: by } : {}), rate: isCounter ? "counter" : "", filters });
     return { language: "opentsdb", text, isForm: true, isHidden: false };
   }
-  // Only lines have such names, and their fields stand behind the last point.
+  // Only lines have such names, and their fields stand behind a point: mostly the last one.
   const at = metric.lastIndexOf(".");
-  const text = at > 0 ? selectText(metric.slice(0, at), quoted(metric.slice(at + 1)), { filters }) : selectText(metric, "*", { filters });
+  const guessed: Halves = at > 0 && /^\w[\w-]*$/.test(metric.slice(at + 1)) ? { measurement: metric.slice(0, at), field: metric.slice(at + 1) } : { measurement: metric, field: "" };
+  const { measurement, field } = halves ?? guessed;
+  const text = selectText(measurement, field ? quoted(field) : "*", { filters });
   return { language: "influxql", text, isForm: false, isHidden: false };
 }
 
@@ -215,11 +221,15 @@ export function selectText(measurement: string, field = "*", part: Partial<Form>
   return `SELECT ${selected}${as && ` AS "${as}"`} FROM ${quoted(measurement)} WHERE time >= $start AND time < $end${influxTests(filters)} GROUP BY ${grouped}`;
 }
 
-/** A metric's texts as they are stored, in InfluxQL: only lines have some, and their fields stand behind the last point. */
-export function storedTexts(metric: string): Question {
+/** The halves of a metric's name that a line wrote, whose field stands behind the last point. */
+function lineHalves(metric: string): Halves {
   const at = metric.lastIndexOf(".");
-  const [measurement, field] = at > 0 ? [metric.slice(0, at), metric.slice(at + 1)] : [metric, "value"];
-  return { language: "influxql", text: `SELECT ${quoted(field)} FROM ${quoted(measurement)} WHERE time >= $start AND time < $end GROUP BY *`, isForm: false, isHidden: false };
+  return at > 0 ? { measurement: metric.slice(0, at), field: metric.slice(at + 1) } : { measurement: metric, field: "" };
+}
+
+/** A metric's texts as they are stored, in InfluxQL: only lines have some. */
+export function storedTexts(metric: string, { measurement, field } = lineHalves(metric), filters: Filter[] = []): Question {
+  return { language: "influxql", text: selectText(measurement, quoted(field || "value"), { window: "", filters }), isForm: false, isHidden: false };
 }
 
 /** How InfluxQL combines series that a form's aggregator combines, where it can. */
@@ -277,11 +287,12 @@ export function promqlOf(form: Form, name: string): string {
   return ["avg", "sum", "min", "max", "count"].includes(form.aggregator) ? `${form.aggregator}${by} (${inner})` : inner;
 }
 
-/** The same question about samples as they are stored: of OpenTSDB's, what a form can show; of PromQL's, a selector alone. */
+/** The same question about samples as they are stored: of OpenTSDB's, what a form can show; of PromQL's, a selector alone; of InfluxQL's, series with their labels. */
 export function raw(question: Question): Question {
   if (question.language === "promql" && /^\s*[\w:]*\s*(\{[^{}]*\})?\s*$/.test(question.text)) {
     return { ...question, text: `${question.text.trim()}[$range]` };
   }
+  if (question.language === "influxql" && asksStored(question)) return { ...question, text: inSeries(question.text) };
   const form = question.language === "opentsdb" ? formOf(question.text) : null;
   return form ? { ...question, text: textOf({ ...form, aggregator: "none", window: "", rate: "" }) } : question;
 }

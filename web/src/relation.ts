@@ -1,10 +1,12 @@
-// Answers that are one table, as SQL's: drawn as lines where it has times, and a table otherwise.
+// Answers that are rows: SQL's are a table, drawn as lines where it has times; InfluxQL's are lines, and a table where no
+// graph has a place for them.
 
 import type { Answer, Stated, Table } from "./api";
-import type { Outcome } from "./asking";
-import type { Series, Value } from "./series";
+import type { Outcome, Outcomes } from "./asking";
+import { type Series, type Value, beyond, labelsOf } from "./series";
 import { asksLines } from "./sql";
 import type { Explored } from "./state";
+import type { Span } from "./time";
 
 /** Kinds of columns that are lines. */
 const NUMBERS = new Set(["float", "integer", "unsigned", "boolean"]);
@@ -62,25 +64,116 @@ export function linesOf(table: Table): Series[] {
   });
 }
 
-/** A statement as a graph shows it: its tables with times are lines, if it asks for some. */
-function asGraph(statement: Stated, isDrawn: boolean): Stated {
+/** The time of a sample in nanoseconds, as a table has it. */
+const nanosOf = ({ times, nanos }: Series, index: number): string => nanos?.[index] ?? `${times[index]!}000000`;
+
+/** Times that more than one sample of the same line has: which values of other columns stood beside each is not known. */
+function twice(times: string[]): string[] {
+  const seen = new Set<string>();
+  return times.filter((time) => seen.size === seen.add(time).size);
+}
+
+/** Lines of rows as one table, with a column for each field, a row for each time of each measurement and labels. What computes one value of all times has none. */
+export function rowsOf(all: Series[]): Table {
+  const isTimed = all.some(({ times }) => times.some((time) => time !== 0));
+  const isNamed = new Set(all.map(({ name }) => name)).size > 1;
+  const labels = labelsOf(all);
+  const fields = [...new Set(all.map(({ field }) => field))];
+  const groups = new Map<string, Series[]>();
+  for (const one of all) {
+    const key = JSON.stringify([one.name, ...labels.map((label) => one.labels[label] ?? null)]);
+    const group = groups.get(key);
+    if (group) group.push(one);
+    else groups.set(key, [one]);
+  }
+  const rows = [...groups.values()].flatMap((group) => {
+    const [first] = group;
+    const own: Value[] = [...(isNamed ? [first!.name] : []), ...labels.map((label) => (Object.hasOwn(first!.labels, label) ? first!.labels[label]! : null))];
+    const unclear = new Set(group.flatMap((series) => twice(series.times.map((_, index) => nanosOf(series, index)))));
+    const found: { at: bigint; row: Value[] }[] = [];
+    const byTime = new Map<string, Value[]>();
+    for (const series of group) {
+      const column = own.length + Number(isTimed) + fields.indexOf(series.field);
+      series.values.forEach((value, index) => {
+        const time = nanosOf(series, index);
+        let row = unclear.has(time) ? undefined : byTime.get(time);
+        if (!row) {
+          row = [...(isTimed ? [time] : []), ...own, ...fields.map(() => null)];
+          byTime.set(time, row);
+          found.push({ at: BigInt(time), row });
+        }
+        row[column] = value;
+      });
+    }
+    return found.sort((a, b) => (a.at < b.at ? -1 : Number(a.at > b.at))).map(({ row }) => row);
+  });
+  const kindOf = (field: string) => {
+    const kinds = new Set(all.filter((series) => series.field === field).map(({ kind }) => kind));
+    return kinds.size === 1 ? [...kinds][0]! : "";
+  };
+  const texts = [...(isNamed ? ["measurement"] : []), ...labels];
+  return { name: isNamed ? "" : all[0]?.name ?? "", labels: {}, columns: [...(isTimed ? ["time"] : []), ...texts, ...fields], kinds: [...(isTimed ? ["time"] : []), ...texts.map(() => "string"), ...fields.map(kindOf)], rows };
+}
+
+/** Samples of which rows are made: of more that would hold up the page, and a table tells less than a graph. */
+const ROWS_MAX = 100_000;
+
+/** A statement of InfluxQL with its lines as a table, and where they lie if that is what keeps them from a graph. */
+function asRows(statement: Stated, outside: Span | null = null): Stated {
+  const { answer } = statement;
+  if (!answer?.series.length || answer.series.reduce((sum, { times }) => sum + times.length, 0) > ROWS_MAX) return statement;
+  const table = rowsOf(answer.series);
+  return { ...statement, answer: { ...answer, series: [], tables: [table] }, ...(outside && timeColumn(table) >= 0 ? { outside } : {}) };
+}
+
+/** The statements of a text of InfluxQL as a view shows them: a table shows rows of several, and so does a graph that has no place for any of them. */
+function influxqlIn(statements: Stated[], { view, isDrawn }: Shown, span: Span): Stated[] {
+  if (view === "table" && statements.length > 1) return statements.map((statement) => asRows(statement));
+  if (view !== "graph" || isDrawn) return statements;
+  return statements.map((statement) => {
+    const outside = beyond(statement.answer?.series ?? [], span);
+    return outside ? asRows(statement, outside) : statement;
+  });
+}
+
+/** A statement of SQL as a graph shows it: its tables with times are lines, if it asks for some. */
+function asGraph(statement: Stated, isDrawn: boolean, span: Span): Stated {
   const { text, answer } = statement;
   if (!answer || !(isDrawn || asksLines(text))) return statement;
   const told = (answer.tables ?? []).map((table) => ({ table, lines: linesOf(table) }));
+  // Rows were asked for: a graph that has no place for any of them is drawn for who wants it.
+  const outside = isDrawn ? null : beyond(told.flatMap(({ lines }) => lines), span);
+  if (outside) return { ...statement, outside };
   return { ...statement, answer: { ...answer, series: told.flatMap(({ lines }) => lines), tables: told.flatMap(({ table, lines }) => (lines.length ? [] : [table])) } };
 }
 
-/** An answer as a view shows it: in a graph, what asks for lines is drawn, and all else is a table. */
-function shownAs(answer: Answer, { view, isDrawn }: Shown): Answer {
-  if (!answer.statements || view === "table" || view === "samples") return answer;
-  const statements = answer.statements.map((statement) => asGraph(statement, isDrawn));
+/** Statements of SQL as a view shows them: in a graph, what asks for lines is drawn, and all else is a table. */
+const sqlIn = (statements: Stated[], { view, isDrawn }: Shown, span: Span): Stated[] =>
+  (view === "table" || view === "samples" ? statements : statements.map((statement) => asGraph(statement, isDrawn, span)));
+
+type Shown = Pick<Explored, "view" | "isDrawn">;
+
+/** What is answered to statements together, once a view has made something else of them. */
+function answerIn(answer: Answer, statements: Stated[]): Answer {
   const series = statements.flatMap((statement) => statement.answer?.series ?? []);
   const figures = { ...answer.figures, series: series.length, samples: series.reduce((sum, { times }) => sum + times.length, 0) };
   return { ...answer, series, figures, tables: statements.flatMap((statement) => statement.answer?.tables ?? []), statements };
 }
 
-type Shown = Pick<Explored, "view" | "isDrawn">;
+/** An outcome as a view shows it. */
+function shownAs(outcome: Outcome, shown: Shown, span: Span): Outcome {
+  const { question, answer } = outcome;
+  if (!answer) return outcome;
+  if (question.language === "influxql") {
+    // One statement alone is none of several, until its rows are a table.
+    const statements = answer.statements ?? [{ text: question.text, answer, error: null, tookMs: answer.figures.took_ms }];
+    const next = influxqlIn(statements, shown, span);
+    return next.every((one, at) => one === statements[at]) ? outcome : { ...outcome, answer: answerIn(answer, next) };
+  }
+  if (!answer.statements) return outcome;
+  const next = sqlIn(answer.statements, shown, span);
+  return next === answer.statements ? outcome : { ...outcome, answer: answerIn(answer, next) };
+}
 
-/** What was answered, as a view shows it. */
-export const shownIn = (outcomes: Outcome[], shown: Shown): Outcome[] =>
-  outcomes.map((outcome) => (outcome.answer?.statements ? { ...outcome, answer: shownAs(outcome.answer, shown) } : outcome));
+/** What was answered over a range, as a view shows it. */
+export const shownIn = ({ outcomes, span }: Pick<Outcomes, "outcomes" | "span">, shown: Shown): Outcome[] => outcomes.map((outcome) => shownAs(outcome, shown, span));

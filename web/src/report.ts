@@ -79,6 +79,8 @@ const LESS_IS_BETTER = /\b(ns|us|µs|ms|s|min|seconds?|mean|median|max|p\d+|late
 /** Whether more of a column is better, or less; nothing where neither can be told from its name or the unit of its cells. */
 export function betterOf(column: string, cell: string): "more" | "less" | null {
   const unit = cell.replace(/^[-\d.,'e ]+/, "");
+  // How often a disk is written and synced is a cost, a rate though it is.
+  if (/\b(syncs|disk writes|disk reads|switches|calls)\b/i.test(column)) return "less";
   for (const said of [column, unit]) {
     if (MORE_IS_BETTER.test(said)) return "more";
     if (LESS_IS_BETTER.test(said)) return "less";
@@ -125,6 +127,10 @@ export function compared(before: Report, after: Report): Compared[] {
     return rows.length ? [{ heading, name: table.name, keys: table.columns.slice(0, table.keys), columns: shared, rows, alone }] : [];
   });
 }
+
+/** What compared tables are called: of several with one name, by their sections, too. */
+export const titlesOf = (all: Pick<Compared, "heading" | "name">[]): string[] =>
+  all.map(({ heading, name }) => (heading !== name && all.filter((other) => other.name === name).length > 1 ? `${heading}: ${name}` : name));
 
 /** Pictures of latency by percentile that both reports have, with the lines of both. */
 export function comparedPercentiles(before: Report, after: Report): Plot[] {

@@ -25,6 +25,8 @@ export interface Series {
   nanos?: string[];
   values: Value[];
   made_by?: Maker;
+  /** What it is stored as, where that was asked: it may be called otherwise. */
+  stored?: { measurement: string; field: string };
 }
 
 /** A text with the letters that nobody sees, or that turn the direction of writing, said by their numbers. */
@@ -231,8 +233,8 @@ export function isCounter(series: Series[], metric: string): boolean {
       if (change > 0) rises += 1;
     }
   }
-  // What begins again so often counts nothing.
-  if (restarts * 5 > steps) return false;
+  // What begins again so often counts nothing: it goes up and down.
+  if (restarts * 5 > steps || restarts * 4 > rises) return false;
   // Prometheus' counters are called so, and are floats.
   if (isCounterName(metric)) return falls * 50 <= steps;
   // So are the parts of its histograms and summaries, and others.
@@ -240,8 +242,18 @@ export function isCounter(series: Series[], metric: string): boolean {
   return steps >= 4 && rises > 0 && falls * 50 <= steps && series.every((one) => one.kind === "integer");
 }
 
-/** A value as a cell between commas; none is empty. A row stays one line: as names and texts, line breaks are blanks. */
-export function csvCell(value: unknown): string {
-  const text = value === null || value === undefined ? "" : String(value).replace(/[\r\n]+/g, " ");
+/** A number as text: zero keeps its sign. */
+export const spelled = (value: unknown): string => (Object.is(value, -0) ? "-0" : String(value));
+
+const ENDS: Record<string, string> = { "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\0": "\\0" };
+
+/** A text on one line, with what ends one behind a backslash. */
+export const lineOfText = (text: string): string => text.replace(/[\\\n\r\0]/g, (letter) => ENDS[letter]!);
+
+/** A value as a cell between commas, on one line. None is empty, and an empty text is not. */
+export function madeCell(value: unknown): string {
+  if (value === null || value === undefined) return "";
+  if (value === "") return "\\e";
+  const text = lineOfText(spelled(value));
   return /[",]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

@@ -1,5 +1,5 @@
-// What the page knows of SQL: which words are which, what may stand at the cursor, and how a form is
-// said in it. The language itself is the server's; nothing here decides what is right.
+// What the page knows of SQL: which words are which, what a text names, and how a form is said in it.
+// The language itself is the server's; nothing here decides what is right.
 
 import type { Word, WordClass } from "./influxql";
 import type { Halves } from "./metric";
@@ -7,7 +7,7 @@ import { type Filter, type Form, TO_FILL_IN, comparedOf } from "./question";
 
 const KEYWORDS = new Set([
   "select", "distinct", "from", "where", "group", "by", "having", "order", "limit", "offset", "as", "and", "or", "not", "in", "is", "null", "like", "ilike", "between",
-  "case", "when", "then", "else", "end", "asc", "desc", "nulls", "first", "last", "interval", "timestamp", "cast", "true", "false", "show", "tables", "columns", "explain", "analyze",
+  "case", "when", "then", "else", "end", "asc", "desc", "nulls", "first", "last", "interval", "timestamp", "cast", "true", "false", "show", "tables", "columns", "explain", "analyze", "with",
 ]);
 
 const SHAPES: [WordClass, RegExp][] = [
@@ -48,7 +48,8 @@ export function sqlWords(text: string): Placed[] {
   return found;
 }
 
-const isSolid = ({ class: is }: Word) => is !== "blank" && is !== "comment";
+/** Whether a word is more than blanks and what somebody remarks. */
+export const isSolid = ({ class: is }: Word) => is !== "blank" && is !== "comment";
 
 /** A name without its quotes. */
 export const bareSql = (text: string) => (text.startsWith('"') ? text.replace(/^"|"$/g, "").replace(/""/g, '"') : text);
@@ -68,21 +69,28 @@ export function statementsOf(text: string): string[] {
   return statements.filter(({ said }) => sqlWords(said).some(isSolid)).map(({ before, said }) => before.replace(/[^\n]/gu, " ") + said);
 }
 
-/** The words of the statement that the cursor stands in. */
-function around(text: string, cursor: number): Placed[] {
-  const words = sqlWords(text);
-  const ends = words.filter((word) => word.text === ";");
-  const from = ends.filter(({ at }) => at < cursor).at(-1)?.at ?? -1;
-  const to = ends.find(({ at }) => at >= cursor)?.at ?? text.length;
-  return words.filter(({ at }) => at > from && at < to);
+/** Statements that are given a name by WITH: their words, by it. */
+export function namedStatements(words: Placed[]): Map<string, Placed[]> {
+  const solid = words.filter(isSolid);
+  const found = new Map<string, Placed[]>();
+  solid.forEach(({ class: is, text }, at) => {
+    const before = solid[at - 1]?.text.toLowerCase() ?? "";
+    if (is !== "name" || !["with", ","].includes(before) || solid[at + 1]?.text.toLowerCase() !== "as" || solid[at + 2]?.text !== "(") return;
+    let depth = 1;
+    const from = at + 3;
+    const to = solid.findIndex((word, end) => end >= from && (depth += Number(word.text === "(") - Number(word.text === ")")) === 0);
+    found.set(bareSql(text), solid.slice(from, to < 0 ? undefined : to));
+  });
+  return found;
 }
 
 /** The tables that words name behind FROM. */
-function tablesAmong(words: Placed[]): string[] {
+export function tablesAmong(words: Placed[]): string[] {
   const solid = words.filter(isSolid);
+  const named = namedStatements(words);
   return solid.flatMap((word, index) => {
     const next = solid[index + 1];
-    return word.text.toLowerCase() === "from" && next?.class === "name" ? [bareSql(next.text)] : [];
+    return word.text.toLowerCase() === "from" && next?.class === "name" && !named.has(bareSql(next.text)) ? [bareSql(next.text)] : [];
   });
 }
 
@@ -96,44 +104,6 @@ export const asksLines = (text: string): boolean => sqlWords(text).some(({ class
   const low = word.toLowerCase();
   return is === "bound" || (is === "function" && WINDOWS.has(low)) || (is === "keyword" && low === "group");
 });
-
-/** What may stand at the cursor, and where the part begins that is there already. */
-export interface SqlExpected {
-  of: "tables" | "columns" | "values" | "words";
-  typed: string;
-  from: number;
-  /** The table that the statement reads, wherever the cursor is. */
-  table: string;
-  label: string;
-}
-
-const CLAUSES = new Set(["select", "from", "where", "by", "having", "limit", "offset"]);
-
-/** Words and marks behind which an expression begins. */
-const BEFORE_EXPRESSIONS = new Set(["select", "distinct", "where", "by", "having", "and", "or", "not", "on", "case", "when", "then", "else", ",", "(", "+", "-", "*", "/", "%"]);
-
-export function sqlExpected(text: string, cursor: number): SqlExpected {
-  const statement = around(text, cursor);
-  const before = statement.filter(({ at }) => at < cursor).map((word) => ({ ...word, text: word.text.slice(0, cursor - word.at) }));
-  const last = before.at(-1);
-  const isOpen = last !== undefined && ["name", "keyword", "string", "function"].includes(last.class);
-  const solid = (isOpen ? before.slice(0, -1) : before).filter(isSolid);
-  const said = (back: number) => solid.at(-back)?.text.toLowerCase() ?? "";
-  const base = { typed: isOpen ? last.text.replace(/^["']/, "") : "", from: isOpen ? last.at : cursor, table: tablesAmong(statement)[0] ?? "", label: "" };
-  if (["from", "describe"].includes(said(1))) return { ...base, of: "tables" };
-  // What is compared with, or listed, is a value of the name before.
-  const isCompared = ["=", "<>", "!=", "like", "ilike", "~", "!~"].includes(said(1));
-  const list = isCompared ? null : /^.*\bin\s*\([^()]*$/is.exec(text.slice(statement[0]?.at ?? 0, base.from));
-  if (isCompared || list) {
-    const isIn = (word: Placed) => word.text.toLowerCase() === "in";
-    const named = (isCompared ? solid : solid.slice(0, solid.map(isIn).lastIndexOf(true))).filter((word) => word.class === "name").at(-1);
-    return { ...base, of: named ? "values" : "words", label: named ? bareSql(named.text) : "" };
-  }
-  if (isOpen && last.class === "string") return { ...base, of: "words" };
-  const clause = solid.map((word) => word.text.toLowerCase()).filter((word) => CLAUSES.has(word)).at(-1);
-  const isExpression = clause !== undefined && !["from", "limit", "offset"].includes(clause) && BEFORE_EXPRESSIONS.has(said(1));
-  return { ...base, of: isExpression ? "columns" : "words" };
-}
 
 const UNITS: Record<string, string> = { ms: "millisecond", s: "second", m: "minute", h: "hour", d: "day", w: "week" };
 

@@ -26,6 +26,9 @@ export const isZone = (text: string): boolean => text === "local" || text === "u
 /** Zones that the browser can name. */
 export const zones = (): string[] => Intl.supportedValuesOf?.("timeZone") ?? [];
 
+/** What names of zones begin with. */
+const AREAS = ["Africa", "America", "Asia", "Atlantic", "Australia", "Europe", "Indian", "Pacific"];
+
 /** The zone that a text means: one by its name, "+02:00", or the first whose name holds the text, as "berlin". */
 export function zoneNamed(text: string): Zone | null {
   const said = text.trim().toLowerCase().replace(/ /g, "_");
@@ -43,7 +46,9 @@ export function zoneNamed(text: string): Zone | null {
   const city = (name: string) => name.toLowerCase().split("/").at(-1)!;
   const found = all.find((name) => name.toLowerCase() === said) ?? all.find((name) => city(name) === said)
     ?? all.find((name) => city(name).startsWith(said)) ?? all.find((name) => name.toLowerCase().includes(said));
-  return found ?? (isZone(text.trim()) ? text.trim() : null);
+  // Browsers list some cities by the names that they had before, and know the others all the same.
+  const renamed = () => AREAS.map((area) => `${area}/${said.replace(/(^|_)[a-z]/g, (letter) => letter.toUpperCase())}`).find(isZone);
+  return found ?? (isZone(text.trim()) ? text.trim() : renamed() ?? null);
 }
 
 /** The clock of a zone at an instant, as if it were that of UTC. */
@@ -226,6 +231,15 @@ export function moved({ start, end }: Span, share: number, nowMs: number): Span 
   const wanted = Math.round((end - start) * share);
   const by = share > 0 ? Math.min(wanted, Math.max(0, Math.round(nowMs - end))) : wanted;
   return { start: start + by, end: end + by };
+}
+
+/** Room beside what is shown of a range of its own, as a share of it, and at least. */
+const [ROOM, ROOM_MS] = [0.02, SECOND];
+
+/** A range in which all of a span is seen, with a little room. */
+export function roomy({ start, end }: Span): Range {
+  const room = Math.max(ROOM_MS, Math.round((end - start) * ROOM));
+  return { start: String(start - room), end: String(end + room) };
 }
 
 /** Twice the range around the same middle, and never beyond now. */

@@ -63,11 +63,20 @@ export function inShort(value: unknown): string {
 /** So many things of a kind: "1 sample", "2 samples". */
 export const many = (count: number, one: string, several = `${one}s`): string => `${format(count)} ${count === 1 ? one : several}`;
 
+/** Whether numbers that stand in texts of one unit are as far apart as each other: a step of 0.025 needs its last digit. */
+function isEven(texts: string[]): boolean {
+  const parts = texts.map((text) => /^([-−]?[\d.]+)(.*)$/.exec(text));
+  if (texts.length < 3 || parts.some((part) => part?.[2] !== parts[0]?.[2])) return true;
+  const values = parts.map((part) => Number(part![1]!.replace("−", "-")));
+  const step = (values.at(-1)! - values[0]!) / (values.length - 1);
+  return values.every((value, at) => Math.abs(value - (values[0]! + at * step)) <= Math.abs(step) / 20);
+}
+
 /** Ticks of an axis, with as many digits as tell them apart. */
 export function ticksOf(ticks: number[], unit: Unit): string[] {
   for (let count = DIGITS; ; count += 1) {
     const texts = ticks.map((tick) => format(tick, unit, count));
-    if (count === DIGITS_MAX || new Set(texts).size === texts.length) return texts;
+    if (count === DIGITS_MAX || (new Set(texts).size === texts.length && isEven(texts))) return texts;
   }
 }
 

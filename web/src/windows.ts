@@ -2,6 +2,7 @@
 
 import { type Language, type Question, formOf, textOf } from "./question";
 import { sqlWindow, withSqlWindow } from "./sql";
+import { durationText } from "./time";
 
 /** Where InfluxQL's text says its windows. */
 const INFLUX_WINDOW = /\btime\(\s*(\$step|\d+(?:ms|s|m|h|d|w))(?=\s*[,)])/i;
@@ -14,6 +15,14 @@ export function windowOf({ language, text }: Pick<Question, "language" | "text">
     case "sql": return sqlWindow(text);
     default: return null;
   }
+}
+
+/** What an answer's points are apart, by its question: its own windows or, where those are the page's, so many milliseconds; nothing where it has none. */
+export function stepOf(question: Pick<Question, "language" | "text">, stepMs: number): string | null {
+  // PromQL is asked at instants, whatever ranges its text names.
+  if (question.language === "promql") return durationText(stepMs);
+  const window = windowOf(question) ?? (question.text.includes("$step") ? "$step" : null);
+  return window === "$step" ? durationText(stepMs) : window;
 }
 
 /** The text with another window, where it has one. */

@@ -37,3 +37,10 @@ describe("labels of a delete", () => {
     expect(labelsOf("ho!st=a=b")).toEqual({ "ho!st": "a=b" });
   });
 });
+
+describe("a line that is pasted for its series", () => {
+  it("leaves its fields and its time", () => {
+    expect(seriesOf("fleet,zone=z1 load=1 5")).toEqual({ measurement: "fleet", labels: { zone: "z1" } });
+    expect(seriesOf("fleet,zone=z1,a=b load=1,b=2")).toEqual({ measurement: "fleet", labels: { zone: "z1", a: "b" } });
+  });
+});

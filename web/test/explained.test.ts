@@ -21,6 +21,30 @@ describe("steps", () => {
     const figures = { samples: 0, series: 0, samples_read: 9, series_read: 0, blocks_read: 0, blocks_summed: 0, blocks_skipped: 0, bytes_read: 0, pages_cached: 0, pages_loaded: 0, memory_peak_bytes: 0, took_ms: 1 };
     expect(explained({ text: "m", figures, error: "too many samples" }, [{ depth: 0, what: "read", detail: "m" }])).toMatch(/^m\nno answer: too many samples\n {2}read m\nread: 9 samples\n/);
   });
+  it("of operators over rows tell how many came in and went out, and what the step took by itself", () => {
+    const figures = { samples: 0, series: 0, samples_read: 9, series_read: 1, blocks_read: 0, blocks_summed: 0, blocks_skipped: 0, bytes_read: 0, pages_cached: 0, pages_loaded: 0, memory_peak_bytes: 0, took_ms: 10, waited_ms: 1, planning_ms: 2, steps_ms: 7, printing_ms: 1 };
+    const steps = [
+      { depth: 0, what: "keep", detail: "rows", took: { ms: 7, own_ms: 3, series: 0, samples: 9, rows: 1, rows_in: 9 } }, { depth: 1, what: "read", detail: "m", took: { ms: 4, own_ms: 4, series: 0, samples: 9, rows: 9 } },
+      { depth: 1, what: "max", detail: "", took: { ms: 4, own_ms: 4, series: 2, samples: 9, rows: 1 } },
+    ];
+    const told = explained({ text: "SELECT", figures, rows: 1 }, steps);
+    expect(told).toContain("  keep rows (9 rows in, 1 out, from 9 samples, 7 ms, 3 ms by itself)\n    read m (9 rows from 9 samples, 4 ms)\n    max (2 series, 1 row from 9 samples, 4 ms)\n");
+    expect(told).toContain("waited: 1 ms before it was begun\ntime: 2 ms planning + 7 ms steps + 1 ms printing = 10 ms in the server\n");
+    expect(explained({ text: "SELECT", figures: { ...figures, steps_ms: 4 }, rows: 1 }, steps)).toContain(" + 4 ms steps, 7 ms of all threads together + ");
+  });
+  it("of several statements have their numbers, texts and errors", () => {
+    const took = { ms: 4, own_ms: 1, series: 0, samples: 9, rows: 2 };
+    const read = { type: "step", what: "read", detail: "m", took: { ...took, own_ms: 4 }, steps: [] };
+    const tree = { type: "step", what: "answer", detail: "2 statements", steps: [
+      { type: "step", what: "statement 1", detail: `SELECT\n  ${"x, ".repeat(40)}`, took, steps: [read] }, { type: "step", what: "statement 2", detail: "SELECT y", error: "no y", steps: [] },
+    ] };
+    const steps = stepsOf(tree);
+    expect(steps.map(({ depth, what, error }) => [depth, what, error])).toEqual([[0, "statement 1", undefined], [1, "read", undefined], [0, "statement 2", "no y"]]);
+    expect(steps[0]!.detail).toMatch(/^SELECT x, x,.*…$/);
+    expect(steps[0]!.detail).toHaveLength(80);
+    const figures = { samples: 0, series: 0, samples_read: 9, series_read: 1, blocks_read: 0, blocks_summed: 0, blocks_skipped: 0, bytes_read: 0, pages_cached: 0, pages_loaded: 0, memory_peak_bytes: 0, took_ms: 10 };
+    expect(explained({ text: "a; b", figures, rows: 1 }, steps)).toContain("  statement 2 SELECT y: no answer: no y\n");
+  });
   it("of a table tell its rows", () => {
     const figures = { samples: 0, series: 0, samples_read: 9, series_read: 1, blocks_read: 0, blocks_summed: 0, blocks_skipped: 0, bytes_read: 0, pages_cached: 0, pages_loaded: 0, memory_peak_bytes: 0, took_ms: 1 };
     expect(explained({ text: "SELECT 1", figures, rows: 1 }, [])).toMatch(/^SELECT 1\nanswer: 1 row\nread: /);

@@ -1,7 +1,8 @@
 import { describe, expect, it, vi } from "vitest";
-import { cells, cellMs, lineOf, markedBy, precisionOf, rowsOf, sheetOf, timedBy } from "../src/csv";
+import { cells, cellMs, markedBy, precisionOf, rowsOf, sheetOf, timedBy } from "../src/csv";
 import { seriesOf } from "../src/doomed";
 import { formatOf, influxPrecision, linesOf } from "../src/importing";
+import { lineOf } from "../src/rowline";
 
 describe("files", () => {
   it.each([

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { expected, measurementOf, quotedName, quotedValue, words, namedIn, renamed } from "../src/influxql";
+import { inSeries, measurementsIn, namedIn, quotedName, quotedValue, renamed, words } from "../src/influxql";
 
 describe("words of InfluxQL", () => {
   it("are told apart, and nothing of the text is lost", () => {
@@ -25,43 +25,6 @@ describe("words of InfluxQL", () => {
   });
 });
 
-/** The cursor is where the bar stands. */
-function at(marked: string) {
-  const cursor = marked.indexOf("|");
-  return expected(marked.replace("|", ""), cursor);
-}
-
-describe("what may stand at the cursor", () => {
-  it.each([
-    ["|", "words", ""],
-    ["SEL|", "words", "SEL"],
-    ["SELECT us| FROM cpu", "fields", "us"],
-    ["SELECT mean(us| FROM cpu", "fields", "us"],
-    ["SELECT mean(usage), | FROM cpu", "fields", ""],
-    ["SELECT usage FROM c|", "measurements", "c"],
-    ["SELECT usage FROM \"my c|", "measurements", "my c"],
-    ["SELECT usage FROM cpu WH|", "words", "WH"],
-    ["SELECT usage FROM cpu WHERE ho|", "fields and labels", "ho"],
-    ["SELECT usage FROM cpu WHERE host = 'a|", "values", "a"],
-    ["SELECT usage FROM cpu WHERE host = |", "values", ""],
-    ["SELECT usage FROM cpu WHERE host <> 'a|", "values", "a"],
-    ["SELECT usage FROM cpu WHERE host = 'a' AND r|", "fields and labels", "r"],
-    ["SELECT mean(usage) FROM cpu GROUP BY time($step), ho|", "labels", "ho"],
-    ["SELECT mean(usage) FROM cpu GROUP BY ho|", "labels", "ho"],
-    ["SHOW TAG VALUES FROM cpu WITH KEY = ho|", "labels", "ho"],
-    ["SHOW TAG VALUES FROM cpu WITH KEY = \"ho|", "labels", "ho"],
-    ["SHOW TAG VALUES WITH KEY IN (host, re|", "labels", "re"],
-    ["SHOW TAG VALUES WITH KEY = host WHERE re|", "fields and labels", "re"],
-  ])("%s", (marked, of, typed) => {
-    expect(at(marked)).toMatchObject({ of, typed });
-  });
-  it("knows the measurement and the label", () => {
-    expect(at("SELECT | FROM \"my cpu\"")).toMatchObject({ measurement: "my cpu" });
-    expect(at("SELECT u FROM cpu WHERE host = 'a|")).toMatchObject({ measurement: "cpu", label: "host" });
-    expect(measurementOf("SELECT 1")).toBe("");
-  });
-});
-
 describe("names of a statement", () => {
   it.each([
     ["SELECT mean(usage) AS u, \"my f\" FROM cpu WHERE x > 1 GROUP BY time($step)", { measurement: "cpu", columns: ["usage", "my f"] }],
@@ -75,4 +38,20 @@ describe("names and values are quoted where they must be", () => {
   it.each([["cpu", "cpu"], ["my cpu", '"my cpu"'], ["from", '"from"'], ['a"b\\c', '"a\\"b\\\\c"'], ["1a", '"1a"']])("%s", (name, text) =>
     expect(quotedName(name)).toBe(text));
   it("values", () => expect(quotedValue("it's")).toBe("'it\\'s'"));
+  it("names the measurements of all statements, without those behind a database", () => {
+    expect(measurementsIn('SELECT a FROM cpu; SELECT b FROM "my table", x; SELECT c FROM cpu -- FROM y\n; SELECT d FROM "db"."rp".m')).toEqual(["cpu", "my table"]);
+    expect(measurementsIn("SELECT mean(v) FROM (SELECT v FROM inner)")).toEqual(["inner"]);
+  });
+});
+
+describe("samples of a statement", () => {
+  it.each([
+    ["SELECT * FROM weather WHERE time >= $start", "SELECT * FROM weather WHERE time >= $start GROUP BY *"],
+    ["SELECT a FROM m ORDER BY time DESC", "SELECT a FROM m GROUP BY * ORDER BY time DESC"],
+    ["SELECT a FROM m tz('Europe/Vienna')", "SELECT a FROM m GROUP BY * tz('Europe/Vienna')"],
+    ["SELECT a FROM m GROUP BY h", "SELECT a FROM m GROUP BY h"],
+    ["SELECT a FROM m LIMIT 5", "SELECT a FROM m LIMIT 5"],
+    ["SHOW MEASUREMENTS", "SHOW MEASUREMENTS"],
+    ["SELECT a FROM m; SELECT b FROM m", "SELECT a FROM m; SELECT b FROM m"],
+  ])("of %s have their labels", (text, grouped) => expect(inSeries(text)).toBe(grouped));
 });

@@ -1,5 +1,5 @@
-import { expect, test } from "vitest";
-import { nextOpentsdbWord, opentsdbExpected } from "../src/opentsdb";
+import { describe, expect, it, test } from "vitest";
+import { foldsOf, nextOpentsdbWord, opentsdbExpected } from "../src/opentsdb";
 
 /** What may stand where the bar is, what is typed of it, and whose it is. */
 const at = (text: string) => {
@@ -34,4 +34,14 @@ test("each word has its class, and words make the text again", () => {
   expect(of("keyword")).toEqual(["rate"]);
   expect(nextOpentsdbWord("1h-max:").class).toBe("number");
   expect(nextOpentsdbWord("<img").text).toBe("<img");
+});
+
+describe("steps and ends of OpenTSDB's texts", () => {
+  it("offer what a step is folded by, and nothing behind braces", () => {
+    expect(opentsdbExpected("sum:5m-", 7).of).toBe("folds");
+    expect(opentsdbExpected("sum:$step-m", 11).of).toBe("folds");
+    expect(foldsOf("5m-m").map(([label]) => label)).toContain("5m-max:");
+    expect(opentsdbExpected("sum:a.b{h=*}", 12).of).toBe("nothing");
+    expect(opentsdbExpected("sum:rate{counter}:a", 19).of).toBe("parts");
+  });
 });

@@ -1,6 +1,6 @@
 /// <reference types="vite/client" />
 import { describe, expect, it } from "vitest";
-import { lineOf, sheetOf, typedBy } from "../src/csv";
+import { sheetOf, typedBy } from "../src/csv";
 import { columnsOf } from "../src/download";
 import { parquetOf, unparquet } from "../src/parquet";
 import type { Series } from "../src/series";
@@ -9,6 +9,7 @@ import gzip from "./files/gzip.parquet?url&inline";
 import snappy from "./files/snappy.parquet?url&inline";
 import lz4 from "./files/lz4.parquet?url&inline";
 import empty from "./files/empty.parquet?url&inline";
+import { lineOf } from "../src/rowline";
 
 const WRITTEN = { kinds, gzip, snappy, lz4, empty };
 
@@ -42,8 +43,11 @@ describe("a file of Parquet", () => {
   it.each([
     ["packed in a way that is not known", () => written("lz4"), /LZ4/],
     ["empty", () => written("empty"), /it has no rows/],
-    ["cut off", () => new File([written("kinds").slice(0, 900)], "a.parquet"), /^This file of Parquet cannot be read: /],
-    ["damaged", () => new File([written("snappy").slice(0, 20), new Uint8Array(40), written("snappy").slice(60)], "a.parquet"), /^This file of Parquet cannot be read: /],
+    ["cut off", () => new File([written("kinds").slice(0, 900)], "a.parquet"), /^This file of Parquet cannot be read: its end is missing, .* or write it anew\.$/],
+    ["nothing but its mark", () => new File(["PAR1"], "a.parquet"), /its end is missing/],
+    ["without its beginning", () => new File(["PAR1", written("kinds").slice(-200)], "a.parquet"), /bytes of it are missing: at its end it says that \d+ bytes stand before it, and the whole file has 204/],
+    ["damaged in its footer", () => { const all = written("kinds"); return new File([all.slice(0, -400), new Uint8Array(300).fill(0xff), all.slice(-100)], "a.parquet"); }, /its footer is damaged, .* or write it anew\.$/],
+    ["damaged", () => new File([written("snappy").slice(0, 20), new Uint8Array(40), written("snappy").slice(60)], "a.parquet"), /its column “a” is damaged in rows 1 to 3: /],
   ])("that is %s is refused with the reason", async (_, file, said) => {
     await expect(unparquet(file())).rejects.toThrow(said);
   });
@@ -55,7 +59,7 @@ describe("a file of Parquet", () => {
 describe("what foliot export writes", () => {
   it("has measurements, names of fields and kinds of values in its columns", () => {
     const lines = ["time,measurement,field,bed,value_float,value_integer,value_unsigned,value_boolean,value_text", "1767225600000000001,soil,ph,north,6.5,,,,", "1767225600000000002,so il,n,,,7,,,"];
-    const sheet = typedBy(sheetOf(lines)!, { kinds: ["time", "text", "text", "label", "value", "integer", "unsigned", "value", "text"], time: 0 }, lines);
+    const sheet = typedBy(sheetOf(lines)!, { kinds: ["time", "text", "text", "label", "value", "integer", "unsigned", "value", "text"], time: 0, isExact: false }, lines);
     expect(lines.slice(1).map((line) => lineOf(line, sheet, "file"))).toEqual(["soil,bed=north ph=6.5 1767225600000000001", "so\\ il n=7i 1767225600000000002"]);
   });
 });
@@ -64,14 +68,15 @@ describe("an answer as Parquet", () => {
   const series = (part: Partial<Series>): Series => ({ name: "soil.ph", field: "", labels: {}, varying: [], kind: "float", times: [1767225600000], values: [6.5], ...part });
   it("is read again as what it was", async () => {
     const all = [series({ labels: { bed: 'a "b", c', time: "x" } }), series({ times: [1, 2, 3], nanos: ["1000001", "2000002", "3"], values: [null, "NaN", -0.1] })];
-    const { file } = await unparquet(new File([parquetOf(columnsOf(all))], "a.parquet"));
-    expect(await file.text()).toBe('time,measurement,field,bed,label_time,value\n1767225600000000000,soil.ph,,"a ""b"", c",x,6.5\n1000001,soil.ph,,,,\n2000002,soil.ph,,,,\n3,soil.ph,,,,-0.1\n');
+    const { file, kinds, isExact } = await unparquet(new File([parquetOf(columnsOf(all))], "a.parquet"));
+    expect(await file.text()).toBe('time,measurement,field,bed,time,value_float\n1767225600000000000,soil.ph,value,"a ""b"", c",x,6.5\n1000001,soil.ph,value,,,\n2000002,soil.ph,value,,,NaN\n3,soil.ph,value,,,-0.1\n');
+    expect([kinds, isExact]).toEqual([["time", "text", "text", "label", "label", "value"], true]);
   });
   it("has columns of the kinds that values have", () => {
-    const kinds = (...all: Series[]) => columnsOf(all).at(-1)!;
-    expect(kinds(series({ kind: "integer", values: [7] }))).toEqual({ name: "value", kind: "integer", values: [7n] });
-    expect(kinds(series({ kind: "boolean", values: [true] })).kind).toBe("boolean");
-    expect(kinds(series({ values: [6] }), series({ values: ["Infinity"] }))).toEqual({ name: "value", kind: "float", values: [6, Infinity] });
-    expect(kinds(series({ values: [6] }), series({ kind: "string", values: ["on"] }))).toEqual({ name: "value", kind: "text", values: ["6", "on"] });
+    const kinds = (...all: Series[]) => columnsOf(all).slice(3).map(({ name, kind, values }) => [name, kind, values]);
+    expect(kinds(series({ kind: "integer", values: [7] }))).toEqual([["value_integer", "integer", [7n]]]);
+    expect(kinds(series({ kind: "boolean", values: [true] }))).toEqual([["value_boolean", "boolean", [true]]]);
+    expect(kinds(series({ values: [6] }), series({ values: ["Infinity"] }))).toEqual([["value_float", "float", [6, Infinity]]]);
+    expect(kinds(series({ values: [6] }), series({ kind: "string", values: ["on"] }))).toEqual([["value_float", "float", [6, null]], ["value_text", "text", [null, "on"]]]);
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { nextPromqlWord, promqlExpected, metricsIn, quotedMetricsIn, withMetric } from "../src/promql";
+import { nextPromqlWord, metricsIn, quotedMetricsIn, withMetric } from "../src/promql";
 import { halvesOf, promqlName } from "../src/metric";
 import { formOf, promqlOf, raw, selectorOf } from "../src/question";
 
@@ -20,15 +20,6 @@ describe("words of PromQL", () => {
       "}:mark", "[:mark", "5m:number", "]:mark", "):mark", "):mark", ">:mark", "2:number", "# end:comment",
     ]);
     expect(classes("rate_total")).toEqual(["rate_total:name"]);
-  });
-  it.each([
-    ["", "metrics", "", ""], ["ra", "metrics", "", ""], ["rate(htt", "metrics", "", ""], ["up{", "labels", "up", ""], ["up{job=\"", "values", "up", "job"],
-    ["up{job=\"a\", ins", "labels", "up", ""], ["up{job=~\"a", "values", "up", "job"], ["rate(up[", "ranges", "", ""], ["sum by (", "labels", "", ""],
-    ["sum(up) by (jo", "labels", "sum", ""], ["{\"net.b", "quoted names", "", ""], ["rate({'net", "quoted names", "", ""], ["{\"net.bytes\", \"ho", "quoted names", "", ""], ["up{\"jo", "labels", "up", ""],
-  ])("expect after %s %s", (text, of, metric, label) => {
-    const found = promqlExpected(text, text.length);
-    expect([found.of, found.label]).toEqual([of, label]);
-    if (of !== "labels" || metric !== "sum") expect(found.metric).toBe(metric);
   });
 });
 

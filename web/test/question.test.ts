@@ -30,6 +30,7 @@ describe("first questions", () => {
   });
   it("know where a field stands in a name that is no plain one", () => {
     expect(about("my room.temp").text).toBe("avg:$step-avg:my room.temp");
+    expect(about("<img src=x onerror=window.__xss=1>").text).toContain('FROM "<img src=x onerror=window.__xss=1>"');
     expect(about("a=b c.temp").text).toContain('SELECT mean("temp") FROM "a=b c" WHERE');
   });
   it("quote names that are no plain ones", () => {

@@ -2,7 +2,8 @@ import { describe, expect, it } from "vitest";
 import type { Answer, Table } from "../src/api";
 import type { Outcome } from "../src/asking";
 import { tableColumnsOf, tablesJson, tablesJsonLines } from "../src/download";
-import { linesOf, shownIn } from "../src/relation";
+import { linesOf, rowsOf, shownIn } from "../src/relation";
+import type { Series } from "../src/series";
 
 const table: Table = {
   name: "", labels: {}, columns: ["time", "host", "n", "ok", "mean"], kinds: ["time", "string", "integer", "boolean", "float"],
@@ -19,6 +20,9 @@ function outcome(text: string, ...all: Table[]): Outcome {
   return { question: {}, answer: { ...answer(all), statements: all.map((one) => ({ text, answer: answer([one]), error: null, tookMs: 1 })) }, error: null } as Outcome;
 }
 
+/** Answers over a range that holds the samples. */
+const of = (...outcomes: Outcome[]) => ({ outcomes, span: { start: 0, end: 10_000 } });
+
 describe("a table with times", () => {
   it("is a line for each column of numbers and each combination of texts, in the order of time", () => {
     const lines = linesOf(table);
@@ -34,16 +38,21 @@ describe("a table with times", () => {
     expect(linesOf(untyped)).toEqual([]);
   });
   it("is lines in a graph, and itself in a table", () => {
-    const [graph] = shownIn([outcome(WINDOWS, table, listing)], { view: "graph", isDrawn: false });
+    const [graph] = shownIn(of(outcome(WINDOWS, table, listing)), { view: "graph", isDrawn: false });
     expect([graph!.answer!.series.length, graph!.answer!.tables, graph!.answer!.statements!.map(({ answer }) => answer!.series.length)]).toEqual([6, [listing], [6, 0]]);
-    for (const view of ["table", "samples"] as const) expect(shownIn([outcome(WINDOWS, table)], { view, isDrawn: false })[0]!.answer!.tables).toEqual([table]);
+    for (const view of ["table", "samples"] as const) expect(shownIn(of(outcome(WINDOWS, table)), { view, isDrawn: false })[0]!.answer!.tables).toEqual([table]);
     const { statements: _, ...untold } = outcome(WINDOWS, table).answer!;
     const other = { ...outcome(WINDOWS, table), answer: untold };
-    expect(shownIn([other], { view: "graph", isDrawn: false })).toEqual([other]);
+    expect(shownIn(of(other), { view: "graph", isDrawn: false })).toEqual([other]);
   });
   it("is itself where its statement asks for no lines, until a graph is chosen", () => {
-    const lines = (text: string, isDrawn = false) => shownIn([outcome(text, table)], { view: "graph", isDrawn })[0]!.answer!.series.length;
+    const lines = (text: string, isDrawn = false) => shownIn(of(outcome(text, table)), { view: "graph", isDrawn })[0]!.answer!.series.length;
     expect([lines("SELECT * FROM soil LIMIT 20"), lines("SELECT * FROM soil LIMIT 20", true), lines("SELECT time, n FROM soil WHERE time >= $start")]).toEqual([0, 6, 6]);
+  });
+  it("is itself where none of its rows lies in the range, and says where they lie, until a graph is chosen", () => {
+    const shown = (isDrawn: boolean) => shownIn({ outcomes: [outcome(WINDOWS, table, listing)], span: { start: 5000, end: 9000 } }, { view: "graph", isDrawn })[0]!.answer!;
+    expect([shown(false).series, shown(false).tables, shown(false).statements!.map(({ outside }) => outside)]).toEqual([[], [table, listing], [{ start: 1000, end: 2000 }, undefined]]);
+    expect([shown(true).series.length, shown(true).statements!.map(({ outside }) => outside)]).toEqual([6, [undefined, undefined]]);
   });
   it("has no line for each row because of a text that always differs, unless that tells rows of one time apart", () => {
     const rows = (times: string[]) => times.map((time, at) => [time, `note ${at}`, at % 2 ? "a" : "b", at]);
@@ -51,6 +60,56 @@ describe("a table with times", () => {
     expect(linesOf(noted(["1", "2", "3", "4", "5", "6"])).map(({ labels }) => labels)).toEqual([{ bed: "b" }, { bed: "a" }]);
     expect(linesOf(noted(["1", "1", "1", "1", "1", "1"]))).toHaveLength(6);
     expect(linesOf(noted(["1", "2"]))).toHaveLength(2);
+  });
+});
+
+describe("rows of InfluxQL", () => {
+  const line = (field: string, part: Partial<Series> = {}): Series => ({ name: "soil", field, labels: {}, varying: [], kind: "float", times: [1000, 2000], values: [1, 2], ...part });
+  it("are a row for each time, with a column for each field, label and, of several, the measurement", () => {
+    const bed = (name: string) => ({ labels: { bed: name } });
+    expect(rowsOf([line("ph", bed("a")), line("wet", { ...bed("a"), kind: "boolean", times: [2000], nanos: ["2000000001"], values: [true] }), line("ph", { ...bed("b"), times: [500], values: [7] })])).toEqual({
+      name: "soil", labels: {}, columns: ["time", "bed", "ph", "wet"], kinds: ["time", "string", "float", "boolean"],
+      rows: [["1000000000", "a", 1, null], ["2000000000", "a", 2, null], ["2000000001", "a", null, true], ["500000000", "b", 7, null]],
+    });
+    expect(rowsOf([line("v"), line("v", { name: "air", kind: "integer", times: [1000], values: [3] })])).toMatchObject({
+      name: "", columns: ["time", "measurement", "v"], kinds: ["time", "string", ""], rows: [["1000000000", "soil", 1], ["2000000000", "soil", 2], ["1000000000", "air", 3]],
+    });
+    expect(rowsOf([line("a"), line("b", { values: [8, 9] })]).rows).toEqual([["1000000000", 1, 8], ["2000000000", 2, 9]]);
+  });
+  it("of one time are not put together, where it is not known which belong to each other", () => {
+    expect(rowsOf([line("a", { times: [1000, 1000, 2000], values: [1, 2, 3] }), line("b", { values: [8, 9] })]).rows).toEqual([
+      ["1000000000", 1, null], ["1000000000", 2, null], ["1000000000", null, 8], ["2000000000", 3, 9],
+    ]);
+  });
+  it("have no time, where one value is computed of all", () => {
+    expect(rowsOf([line("mean", { times: [0], values: [7] }), line("max", { times: [0], values: [9] })])).toMatchObject({ columns: ["mean", "max"], kinds: ["float", "float"], rows: [[7, 9]] });
+  });
+  const outcome = (...all: Series[][]): Outcome => {
+    const answer = (series: Series[]) => ({ series, notes: [], figures: {} }) as unknown as Answer;
+    const statements = all.length > 1 ? { statements: all.map((series) => ({ text: "SELECT", answer: answer(series), error: null, tookMs: 1 })) } : {};
+    return { question: { language: "influxql", text: "SELECT", isForm: false, isHidden: false }, answer: { ...answer(all.flat()), ...statements }, error: null };
+  };
+  const shown = (one: Outcome, view: "graph" | "table" | "samples" | "number", isDrawn = false) => shownIn({ outcomes: [one], span: { start: 900, end: 10_000 } }, { view, isDrawn })[0]!.answer!;
+  it("are a table where a graph has no place for any, and say where they lie", () => {
+    const early = [line("ph", { times: [100, 200] })];
+    expect(shown(outcome(early), "graph")).toMatchObject({ series: [], tables: [{ rows: [["100000000", 1], ["200000000", 2]] }], statements: [{ outside: { start: 100, end: 200 } }] });
+    expect(shown(outcome(early), "graph", true)).toEqual(outcome(early).answer);
+    expect(shown(outcome(early), "number")).toEqual(outcome(early).answer);
+    expect(shown(outcome([line("ph")]), "graph")).toEqual(outcome([line("ph")]).answer);
+    const [computed] = shown(outcome([line("mean", { times: [0], values: [7] })]), "graph").statements!;
+    expect([computed!.answer!.tables![0]!.rows, computed!.outside]).toEqual([[[7]], undefined]);
+  });
+  it("stay lines where there are very many", () => {
+    const many = (count: number) => outcome([line("ph", { times: Array.from({ length: count }, (_, at) => at % 900), values: new Array(count).fill(1) })]);
+    expect([shown(many(100_001), "graph").series.length, shown(many(100), "graph").series.length]).toEqual([1, 0]);
+  });
+  it("of several statements are a table each, where tables are wanted", () => {
+    const two = outcome([line("ph")], [line("wet")]);
+    expect(shown(two, "table").statements!.map(({ answer }) => [answer!.series.length, answer!.tables![0]!.columns])).toEqual([[0, ["time", "ph"]], [0, ["time", "wet"]]]);
+    expect(shown(two, "samples")).toEqual(two.answer);
+    expect(shown(outcome([line("ph")]), "table")).toEqual(outcome([line("ph")]).answer);
+    const mixed = shown(outcome([line("ph")], [line("old", { times: [1, 2] })]), "graph");
+    expect([mixed.series.map(({ field }) => field), mixed.tables!.length]).toEqual([["ph"], 1]);
   });
 });
 

@@ -1,10 +1,17 @@
 import { describe, expect, it } from "vitest";
 import { rates } from "../src/parts/overview";
-import { betterOf, type Report, compared, numberOf, reportOf, comparedPercentiles, verdict } from "../src/report";
+import { betterOf, type Report, compared, numberOf, reportOf, comparedPercentiles, titlesOf, verdict } from "../src/report";
 
 const report = (rows: string[][], name = "rates"): Report => ({
   schema_version: 2, tool_version: "1", title: "t", command: "c", machine: [], right: true,
   sections: [{ heading: "h", words: [], plots: [], tables: [{ name, keys: 1, columns: ["clients", "rate", "p99"], rows: rows.map((cells) => ({ cells, source: null, void: null })) }] }],
+});
+
+describe("tables of a comparison", () => {
+  it("have a head of their own each", () => {
+    const all = [["Write only", "Limits"], ["Write only", "Write only"], ["Read only", "Limits"], ["Read only", "Read only"]].map(([heading, name]) => ({ heading: heading!, name: name! }));
+    expect(titlesOf(all)).toEqual(["Write only: Limits", "Write only", "Read only: Limits", "Read only"]);
+  });
 });
 
 describe("reports", () => {
@@ -36,6 +43,7 @@ describe("rates of a day", () => {
 describe("which is better", () => {
   it("is told by what a column is called, or by the unit of its cells", () => {
     expect(["values/s", "questions/s", "achieved %", "p99 ms", "mean ms", "errors", "server CPU ms", "memory"].map((column) => betterOf(column, "1"))).toEqual(["more", "more", "more", "less", "less", "less", "less", "less"]);
+    expect(["disk syncs/s", "disk writes/s", "disk reads/s"].map((column) => betterOf(column, "1"))).toEqual(["less", "less", "less"]);
     expect([betterOf("Foliot", "12.5 k/s"), betterOf("Foliot", "3.1 ms"), betterOf("Foliot", "1.2 GiB"), betterOf("values", "3"), betterOf("series", "12 k")]).toEqual(["more", "less", "less", null, null]);
   });
 });

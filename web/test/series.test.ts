@@ -7,12 +7,22 @@ import { type Series, beyond, figures, greatest, isExact, isCounter, newest, num
 const series = (part: Partial<Series>): Series =>
   ({ name: "m", field: "", labels: {}, varying: [], kind: "float", times: [], values: [], ...part });
 
+describe("what goes up and down", () => {
+  const of = (values: number[], kind = "integer") => isCounter([{ name: "m", labels: {}, kind, times: values.map((_, at) => at), values } as unknown as Series], "proc.group.count");
+  it("is no counter, though it falls to little", () => {
+    expect(of([0, 3, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])).toBe(false);
+    expect(of([0, 3, 7, 9, 0, 2, 5, 6, 9, 12])).toBe(true);
+  });
+});
+
 describe("an answer as a file", () => {
   it("has labels that are called as what every object has", async () => {
     const all = [series({ labels: JSON.parse('{"constructor":"Ferrari","__proto__":"p"}'), times: [1], values: [1] }), series({ labels: { host: "b" }, times: [2], values: [2] })];
-    expect((await csv(all)).join("")).toBe("time_ms,name,field,__proto__,constructor,host,value\n1,m,,p,Ferrari,,1\n2,m,,,,b,2\n");
-    expect(columnsOf(all).map(({ name, values }) => [name, ...values])).toContainEqual(["constructor", "Ferrari", null]);
-    expect((await jsonLines(all)).join("")).toBe('{"time_ms":1,"name":"m","field":"","__proto__":"p","constructor":"Ferrari","value":1}\n{"time_ms":2,"name":"m","field":"","host":"b","value":2}\n');
+    expect((await csv(all)).join("")).toBe("time_ms,name,field,__proto__,constructor,host,value,kind\n1,m,,p,Ferrari,,1,float\n2,m,,,,b,2,float\n");
+    const group = columnsOf(all).find(({ name }) => name === "labels")!;
+    expect(group).toMatchObject({ kind: "group", within: ["__proto__", "constructor", "host"] });
+    expect((group.values as Record<string, string | null>[]).map((labels) => JSON.stringify(labels))).toEqual(['{"__proto__":"p","constructor":"Ferrari","host":null}', '{"__proto__":null,"constructor":null,"host":"b"}']);
+    expect((await jsonLines(all)).join("")).toBe('{"time_ms":1,"name":"m","field":"","__proto__":"p","constructor":"Ferrari","value":1,"kind":"float"}\n{"time_ms":2,"name":"m","field":"","host":"b","value":2,"kind":"float"}\n');
   });
 });
 
@@ -86,7 +96,7 @@ describe("files", () => {
       series({ name: 'a,"b"', labels: { h: "=cmd()" }, times: [1, 2], values: [1.5, null] }),
       series({ labels: { z: "-3" }, times: [3], values: [-2] }),
     ];
-    expect((await csv(all)).join("")).toBe('time_ms,name,field,h,z,value\n1,"a,""b""",,\'=cmd(),,1.5\n2,"a,""b""",,\'=cmd(),,\n3,m,,,-3,-2\n');
+    expect((await csv(all)).join("")).toBe('time_ms,name,field,h,z,value,kind\n1,"a,""b""",,\'=cmd(),,1.5,float\n2,"a,""b""",,\'=cmd(),,,\n3,m,,,-3,-2,float\n');
     expect(JSON.parse((await json(all)).join(""))).toEqual(all);
     expect(JSON.parse((await json([])).join(""))).toEqual([]);
   });
@@ -118,7 +128,7 @@ describe("some of many", () => {
   it("are told apart by nanoseconds", async () => {
     const one = series({ times: [1, 1], nanos: ["1000001", "1000002"], values: [1, 2] });
     expect(newest([one], 2).map(({ index }) => index)).toEqual([1, 0]);
-    expect((await csv([one])).join("")).toBe("time_ns,name,field,value\n1000001,m,,1\n1000002,m,,2\n");
+    expect((await csv([one])).join("")).toBe("time_ns,name,field,value,kind\n1000001,m,,1,float\n1000002,m,,2,float\n");
   });
 });
 
@@ -148,13 +158,12 @@ describe("whole numbers that a browser has no digits for", () => {
     expect(isExact(series({ values: ["NaN"] }), 0)).toBe(false);
   });
   it("keep their digits in files", async () => {
-    expect((await csv([one])).join("")).toContain(`2,m,,${big}\n`);
+    expect((await csv([one])).join("")).toContain(`2,m,,${big},integer\n`);
     expect((await json([one])).join("")).toContain(`"values":[7,${big}]`);
-    expect((await jsonLines([one])).join("")).toContain(`"value":${big}}`);
-    expect(columnsOf([one]).at(-1)).toEqual({ name: "value", kind: "integer", values: [7n, 9007199254740993n] });
-    // No column of 64 bits with a sign has room for it.
+    expect((await jsonLines([one])).join("")).toContain(`"value":${big},"kind":"integer"}`);
+    expect(columnsOf([one]).at(-1)).toEqual({ name: "value_integer", kind: "integer", values: [7n, 9007199254740993n] });
     const unsigned = series({ kind: "unsigned", times: [1], values: ["18446744073709551615"] });
-    expect(columnsOf([unsigned]).at(-1)).toEqual({ name: "value", kind: "text", values: ["18446744073709551615"] });
+    expect(columnsOf([unsigned]).at(-1)).toEqual({ name: "value_unsigned", kind: "unsigned", values: [18446744073709551615n] });
     expect(columnsOf([series({ kind: "string", times: [1], values: [big] })]).at(-1)!.kind).toBe("text");
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { link } from "../src/code";
 import { emptyForm, formOf } from "../src/question";
-import { quotedSql, quotedSqlValue, sqlExpected, sqlOf, sqlWords, statementsOf, tablesIn } from "../src/sql";
+import { quotedSql, quotedSqlValue, sqlOf, sqlWords, statementsOf, tablesIn } from "../src/sql";
 
 describe("words of SQL", () => {
   it("are told apart, and nothing of the text is lost", () => {
@@ -30,25 +30,8 @@ describe("words of SQL", () => {
     expect(statementsOf("SELECT 1;\nSELECT 2")).toEqual(["SELECT 1", "         \nSELECT 2"]);
     expect(statementsOf(" ; ")).toEqual([]);
   });
+  it("name no tables by WITH", () => expect(tablesIn("WITH w AS (SELECT bed, avg(ph) AS mean FROM plot GROUP BY bed) SELECT w.me FROM w ORDER BY 1")).toEqual(["plot"]));
   it("name tables behind FROM", () => expect(tablesIn('SELECT 1 FROM (SELECT * FROM "a b") AS x; SELECT 2 FROM c; SELECT * FROM information_schema.tables')).toEqual(["a b", "c"]));
-});
-
-/** The cursor is where the bar stands. */
-const at = (marked: string) => sqlExpected(marked.replace("|", ""), marked.indexOf("|"));
-
-describe("what may stand at the cursor of SQL", () => {
-  it.each([
-    ["|", "words", ""], ["SEL|", "words", "SEL"], ["SELECT | FROM cpu", "columns", ""], ["SELECT us| FROM cpu", "columns", "us"], ["SELECT avg(us| FROM cpu", "columns", "us"],
-    ["SELECT a, | FROM cpu", "columns", ""], ["SELECT a |", "words", ""], ["SELECT a FROM |", "tables", ""], ["SELECT a FROM \"c p|", "tables", "c p"], ["SHOW COLUMNS FROM c|", "tables", "c"], ["DESCRIBE |", "tables", ""],
-    ["SELECT a FROM cpu W|", "words", "W"], ["SELECT a FROM cpu WHERE ho|", "columns", "ho"], ["SELECT a FROM cpu WHERE a > 1 AND |", "columns", ""],
-    ["SELECT a FROM cpu WHERE host = |", "values", ""], ["SELECT a FROM cpu WHERE host = 'w|'", "values", "w"], ["SELECT a FROM cpu WHERE host IN ('a', '|", "values", ""],
-    ["SELECT a FROM cpu GROUP BY |", "columns", ""], ["SELECT a FROM cpu ORDER BY ti|", "columns", "ti"], ["SELECT a FROM cpu LIMIT |", "words", ""], ["SELECT 'te|", "words", "te"],
-  ])("%s", (marked, of, typed) => expect(at(marked)).toMatchObject({ of, typed }));
-  it("is about the table and the label that the statement names, not of another statement", () => {
-    expect(at("SELECT x FROM one; SELECT | FROM \"two b\" WHERE a = 1; SELECT y FROM three")).toMatchObject({ table: "two b" });
-    expect(at("SELECT v FROM cpu WHERE \"a b\" <> '|'")).toMatchObject({ of: "values", label: "a b", table: "cpu" });
-    expect(at("SELECT v FROM cpu WHERE x = 1 AND dc in ('a', |")).toMatchObject({ of: "values", label: "dc" });
-  });
 });
 
 describe("a form in SQL", () => {

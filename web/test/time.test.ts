@@ -85,6 +85,7 @@ describe("zones", () => {
   it("are found by a part of their names, and by how far they are from UTC", () => {
     expect(["berlin", "Europe/berlin", "new york", "utc", "GMT", "kath", "nosuch", ""].map(zoneNamed))
       .toEqual(["Europe/Berlin", "Europe/Berlin", "America/New_York", "utc", "utc", zones().find((name) => /\/Kath?mandu$|\/Katmandu$/.test(name) && name.toLowerCase().includes("kath")) ?? null, null, null]);
+    expect(["kolkata", "ho chi minh"].map((city) => timeText(0, zoneNamed(city)!).slice(11, 16))).toEqual(["05:30", "08:00"]);
     for (const text of ["+02:00", "+2", "utc+2", "+0200"]) expect(instant("2026-07-01 14:00", NOW, zoneNamed(text)!)).toBe(Date.UTC(2026, 6, 1, 12));
   });
   it("say when a date is", () => {

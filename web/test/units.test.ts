@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { format, inShort, tickSteps, unitOf } from "../src/units";
+import { format, inShort, tickSteps, unitOf, ticksOf } from "../src/units";
 
 describe("numbers", () => {
   it.each([
@@ -31,5 +31,12 @@ describe("units", () => {
     expect(tickSteps("plain")).toContain(0.25);
     const steps = tickSteps("plain");
     expect([...steps].sort((a, b) => a - b)).toEqual(steps);
+  });
+});
+
+describe("ticks that lie closer than three digits tell", () => {
+  it("are as far apart as they are said to be", () => {
+    expect(ticksOf([8.2, 8.225, 8.25, 8.275, 8.3], "plain")).toEqual(["8.2", "8.225", "8.25", "8.275", "8.3"]);
+    expect(ticksOf([0, 10, 20], "plain")).toEqual(["0", "10", "20"]);
   });
 });

@@ -1,9 +1,9 @@
 // Dashboards: graphs that people keep together in the store, over one range; and saved questions.
 
 import { useRef, useState } from "preact/hooks";
-import { type Saved, forgetSaved, keepSaved, saved } from "../api";
+import { type Saved, forgetSaved, saved } from "../api";
 import { wantedOf } from "../asking";
-import { NAME_CHARS_MAX, boardText, draftOf, fileName, fixed, mustBeFree, panelOf } from "../board";
+import { boardText, draftOf, fileName, fixed } from "../board";
 import { here } from "../database";
 import { useAsked } from "../hooks";
 import { Ends } from "../parts/ends";
@@ -11,7 +11,6 @@ import { Later } from "../parts/later";
 import { PanelCard } from "../parts/panel";
 import { textsOf } from "../parts/saves";
 import { Empty, Failed, Loading, save } from "../parts/small";
-import { Suggest, named } from "../parts/suggest";
 import { rangeOf } from "../scope";
 import { dashboardAddress, unexplored } from "../state";
 import { RANGES, type Range, timeText } from "../time";
@@ -51,68 +50,43 @@ function All({ all, onChange }: { all: Saved[]; onChange: () => void }) {
   const boards = all.filter(({ kind }) => kind === "dashboard");
   const queries = all.filter(({ kind }) => kind === "query");
   const taken = all.map(({ name }) => name);
+  const ready = <Later which="ReadyBoards" taken={taken} onDone={onChange} />;
   if (!all.length) {
     return (
-      <section class="card">
-        <Empty title="Nothing is saved yet">
-          <p>What is saved is kept in the store, for everybody who may read this database. Begin here with a metric, or ask something in <a href="#/explore">Explore</a> and choose Saved.</p>
-          <div class="bar"><NewBoard taken={taken} queries={[]} onDone={onChange} /><FromFile taken={taken} onDone={onChange} /></div>
-        </Empty>
-      </section>
+      <>
+        <section class="card">
+          <Empty title="Nothing is saved yet">
+            <p>What is saved is kept in the store, for everybody who may read this database. Begin here with a metric, or ask something in <a href="#/explore">Explore</a> and choose Saved.</p>
+            <div class="bar"><NewBoard taken={taken} queries={[]} onDone={onChange} /><FromFile taken={taken} onDone={onChange} /></div>
+          </Empty>
+        </section>
+        {ready}
+      </>
     );
   }
   return (
-    <div class="halves">
-      <section class="card">
-        <div class="head boards-head"><h2>Dashboards</h2><NewBoard taken={taken} queries={queries} onDone={onChange} /><FromFile taken={taken} onDone={onChange} /></div>
-        {!boards.length && <p class="note">None yet.</p>}
-        <ul class="list">{boards.map((one) => <Entry key={one.name} one={one} href={dashboardAddress(one.name)} detail={`${one.panels?.length} ${one.panels?.length === 1 ? "panel" : "panels"}: ${(one.panels ?? []).map(({ title }) => title).join(", ")}`} onChange={onChange} />)}</ul>
-      </section>
-      <section class="card">
-        <h2>Saved questions</h2>
-        {!queries.length && <p class="note">None yet: in Explore, Saved → “as a query”.</p>}
-        <ul class="list">{queries.map((one) => <Entry key={one.name} one={one} href={here(one.address ?? "")} detail={textsOf(one.address ?? "")} onChange={onChange} />)}</ul>
-      </section>
-    </div>
+    <>
+      <div class="halves">
+        <section class="card">
+          <div class="head boards-head"><h2>Dashboards</h2><NewBoard taken={taken} queries={queries} onDone={onChange} /><FromFile taken={taken} onDone={onChange} /></div>
+          {!boards.length && <p class="note">None yet.</p>}
+          <ul class="list">{boards.map((one) => <Entry key={one.name} one={one} href={dashboardAddress(one.name)} detail={`${one.panels?.length} ${one.panels?.length === 1 ? "panel" : "panels"}: ${(one.panels ?? []).map(({ title }) => title).join(", ")}`} onChange={onChange} />)}</ul>
+        </section>
+        <section class="card">
+          <h2>Saved questions</h2>
+          {!queries.length && <p class="note">None yet: in Explore, Saved → “as a query”.</p>}
+          <ul class="list">{queries.map((one) => <Entry key={one.name} one={one} href={here(one.address ?? "")} detail={textsOf(one.address ?? "")} onChange={onChange} />)}</ul>
+        </section>
+      </div>
+      {ready}
+    </>
   );
 }
 
-/** Makes a dashboard with its first panel: a metric, or a question that is saved. */
 function NewBoard({ taken, queries, onDone }: { taken: string[]; queries: Saved[]; onDone: () => void }) {
   const [isOpen, setIsOpen] = useState(false);
-  const [name, setName] = useState("");
-  const [metric, setMetric] = useState("");
-  const [query, setQuery] = useState("");
-  const [error, setError] = useState<Error | null>(null);
-  const make = async () => {
-    const title = name.trim();
-    const saved = queries.find((one) => one.name === query);
-    try {
-      mustBeFree(title, taken);
-      if (!saved && !metric) throw new Error("What is its first panel to show? Choose a metric.");
-      await keepSaved({ name: title, panels: [saved ? { title: saved.name, address: saved.address ?? "" } : panelOf(metric)], was_changed_ms: 0 });
-      location.hash = dashboardAddress(title);
-      onDone();
-    } catch (failed) {
-      setError(failed as Error);
-    }
-  };
-  if (!isOpen) return <button type="button" class={taken.length ? "" : "main"} onClick={() => setIsOpen(true)}>New dashboard</button>;
-  return (
-    <form class="bar new-board" onSubmit={(event) => { event.preventDefault(); make(); }}>
-      <input type="text" aria-label="Name of the new dashboard" placeholder="Name" required maxLength={NAME_CHARS_MAX} value={name} ref={focusOnce} onInput={(event) => setName(event.currentTarget.value)} />
-      {queries.length > 0 && (
-        <select aria-label="First panel" value={query} onChange={(event) => setQuery(event.currentTarget.value)}>
-          <option value="">with a metric</option>
-          {queries.map((one) => <option key={one.name} value={one.name}>with {one.name}</option>)}
-        </select>
-      )}
-      {!query && <Suggest className="metric" label="Metric of the first panel" placeholder="A metric, by any part of its name" value={metric} suggest={named("metrics", {})} onChange={setMetric} />}
-      <button type="submit" class="main">Make</button>
-      <button type="button" class="plain" onClick={() => setIsOpen(false)}>Cancel</button>
-      {error && <Failed error={error} />}
-    </form>
-  );
+  if (isOpen) return <Later which="NewBoardForm" taken={taken} queries={queries} onDone={onDone} onCancel={() => setIsOpen(false)} />;
+  return <button type="button" class={taken.length ? "" : "main"} onClick={() => setIsOpen(true)}>New dashboard</button>;
 }
 
 /** Makes a dashboard of a file that Export wrote. */
@@ -132,9 +106,6 @@ function FromFile({ taken, onDone }: { taken: string[]; onDone: () => void }) {
     </>
   );
 }
-
-/** Puts the cursor into a field as it comes. */
-const focusOnce = (field: HTMLInputElement | null) => field?.focus();
 
 function Entry({ one, href, detail, onChange }: { one: Saved; href: string; detail: string; onChange: () => void }) {
   const [error, setError] = useState<Error | null>(null);

@@ -9,8 +9,9 @@ import { Chart, type Line } from "../parts/chart";
 import { Machine } from "../parts/machine";
 import { HideOwn, isOwn } from "../parts/own";
 import { Copy, Failed, Loading, Meter, Tile } from "../parts/small";
-import { about, bodyOf, isRate } from "../question";
+import { about, bodyOf, isPlainName, isRate } from "../question";
 import { type Rates, lookOf, pastLook, ratesAt } from "../rates";
+import { metricAddress } from "../scope";
 import { numbers, sharedLabels, title } from "../series";
 import { spanText } from "../time";
 import { format, unitOf } from "../units";
@@ -70,7 +71,7 @@ export function Home() {
           {newest.error && <Failed error={newest.error} again={newest.again} />}
           {newest.answer && !listed.length && <p class="note">None yet{names.length > 0 && " but this server's own"}.</p>}
           <ul class="newest">
-            {(hidesOwn && foreign.length ? foreign : listed).slice(0, NEWEST_LISTED).map((name) => <li key={name}><a href={exploring(name)}>{name}</a></li>)}
+            {(hidesOwn && foreign.length ? foreign : listed).slice(0, NEWEST_LISTED).map((name) => <li key={name}><a href={isPlainName(name) ? exploring(name) : metricAddress(name)}>{name}</a></li>)}
           </ul>
           <HideOwn isHidden={hidesOwn} onChange={setHidesOwn} />
         </section>
@@ -138,7 +139,7 @@ function First({ names, own }: { names: string[]; own: string }) {
             <div class="segments" role="group" aria-label="Client">
               {clients.map(({ name }) => <button key={name} type="button" aria-pressed={name === client?.name} onClick={() => setChosen(name)}>{name}</button>)}
             </div>
-            <pre class="command">{text}</pre>
+            <pre class="command" tabIndex={0}>{text}</pre>
             <p class="bar"><Copy text={() => text}>Copy</Copy><span class="waiting" role="status"><span aria-hidden="true" />Waiting for data…</span></p>
           </>
         )}

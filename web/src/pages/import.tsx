@@ -1,26 +1,17 @@
 // Import: a file is dropped, looked at, tried without storing anything, and then brought in.
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { type Column, type Role, type Sheet, type Typed, cells, isValue, markedBy, rowsOf, sheetOf, timedBy, typedBy } from "../csv";
+import { type Column, type Role, type Sheet, cellOf, cells, isValue, markedBy, rowsOf, timedBy } from "../csv";
 import { database } from "../database";
-import { FORMATS, type Format, LOOKED_AT_BYTES, type Plan, type Progress, bringFile, formatOf, influxPrecision } from "../importing";
-import { faultOf, isGzip, isParquet, unpacked } from "../encoding";
+import { FORMATS, type Format, type Plan, type Progress, bringFile } from "../importing";
 import { held } from "../hooks";
-import { isJsonLines, unjsoned } from "../jsonlines";
-import { fetchedParquet } from "../parts/later";
+import { type Looked, look } from "../looking";
 import { Failed, Loading } from "../parts/small";
 import { ZoneChoice } from "../parts/zone";
 import { timeText } from "../time";
+import { unreadLine } from "../typed";
 import { format, many } from "../units";
 import { exploring } from "../state";
-
-interface Chosen {
-  file: File;
-  lines: string[];
-  plan: Plan;
-  /** What its columns are by their kinds, where it was no CSV. */
-  typed: Typed | null;
-}
 
 interface Run {
   isDry: boolean;
@@ -30,7 +21,7 @@ interface Run {
   abort: AbortController;
 }
 
-const ROLES: [Role, string][] = [["time", "time"], ["measurement", "measurement"], ["field", "field's name"], ["value", "value"], ["integer", "whole number"], ["unsigned", "unsigned number"], ["text", "text"], ["label", "label"], ["none", "left out"]];
+const ROLES: [Role, string][] = [["time", "time"], ["measurement", "measurement"], ["field", "field's name"], ["kind", "kind of the value"], ["value", "value"], ["integer", "whole number"], ["unsigned", "unsigned number"], ["text", "text"], ["label", "label"], ["none", "left out"]];
 
 const METRICS_LISTED = 50;
 
@@ -38,50 +29,16 @@ const METRICS_LISTED = 50;
 const ROWS_SHOWN = 4;
 
 /** An import goes on while another page is looked at, and this page shows it again. */
-const useChosen = held<Chosen | null>(null);
+const useChosen = held<Looked | null>(null);
 const useRun = held<Run | null>(null);
 const useError = held<Error | null>(null);
-
-const firstBytes = async (file: File) => new Uint8Array(await file.slice(0, LOOKED_AT_BYTES).arrayBuffer());
-
-async function look(given: File): Promise<Chosen> {
-  const first = await firstBytes(given);
-  const typed = isParquet(first) ? await fetchedParquet().then(({ unparquet }) => unparquet(given)) : null;
-  const plain = typed?.file ?? (isGzip(first) ? await unpacked(given) : given);
-  return isJsonLines(await firstBytes(plain)) ? lookAt(await unjsoned(plain)) : lookAt(typed ?? plain);
-}
-
-async function lookAt(given: File | Typed): Promise<Chosen> {
-  const typed = given instanceof File ? null : given;
-  const file = given instanceof File ? given : given.file;
-  const bytes = await firstBytes(file);
-  // What was made here is text.
-  const fault = typed ? "" : faultOf(bytes);
-  if (fault) throw new Error(fault);
-  const text = new TextDecoder().decode(bytes);
-  if (!text.trim()) throw new Error(file.size ? "This file has nothing but blank lines." : "This file is empty.");
-  const lines = text.split("\n").slice(0, 200);
-  if (file.size > LOOKED_AT_BYTES) lines.pop();
-  const found = typed ? "csv" : formatOf(lines, file.name);
-  if (!found) throw new Error("This is neither CSV with a header, nor Parquet, lines of JSON, Influx lines, OpenTSDB lines or Prometheus text. foliot import on the command line knows dumps of OpenTSDB, TickTock and InfluxDB.");
-  const sheet = found === "csv" ? readAs(lines, typed) : null;
-  if (typed && !sheet) throw new Error("The rows of this file have one column at most, and a time and a value are needed.");
-  const measurement = file.name.replace(/\.[^.]*$/, "").replace(/[^\w.-]+/g, "_") || "imported";
-  const plan: Plan = { format: found, precision: influxPrecision(lines), sheet, measurement, database: database() };
-  return { file, lines, plan, typed };
-}
-
-/** The columns of a table: as their types say, or as they look. */
-function readAs(lines: string[], typed: Typed | null): Sheet | null {
-  const sheet = sheetOf(lines);
-  return sheet && typed ? typedBy(sheet, typed, lines) : sheet;
-}
 
 export function Import() {
   const [chosen, setChosen] = useChosen();
   const [run, setRun] = useRun();
   const [error, setError] = useError();
-  const isElsewhere = chosen !== null && chosen.plan.database !== database();
+  const plan = chosen?.plan ?? null;
+  const isElsewhere = plan !== null && plan.database !== database();
   // What was only looked at belongs to the database that was chosen then.
   useEffect(() => {
     if (!isElsewhere || (run && !run.isDry)) return;
@@ -93,14 +50,17 @@ export function Import() {
   const [isOver, setIsOver] = useState(false);
   const [isLooking, setIsLooking] = useState(false);
   const field = useRef<HTMLInputElement>(null);
-  const choose = async (file: File | undefined) => {
+  const choose = async (file: File | undefined, wanted: Format | null = null) => {
     if (!file) return;
     run?.abort.abort();
     setRun(null);
     setError(null);
     setIsLooking(true);
     try {
-      setChosen(await look(file));
+      const found = await look(file, database(), wanted);
+      setChosen(found);
+      // Who has tried it as something else wants to know what it is as this.
+      if (wanted && run?.isDry && found.plan && !lacksOf(found.plan).length) start(true, { file: found.file, plan: found.plan });
     } catch (failed) {
       setChosen(null);
       setError(failed as Error);
@@ -108,14 +68,11 @@ export function Import() {
     setIsLooking(false);
   };
   const set = (part: Partial<Plan>) => {
-    if (!chosen) return;
-    const plan = { ...chosen.plan, ...part };
-    if (part.format === "csv") plan.sheet = readAs(chosen.lines, chosen.typed);
-    setChosen({ ...chosen, plan });
+    if (!chosen || !plan) return;
+    setChosen({ ...chosen, plan: { ...plan, ...part } });
     setRun(null);
   };
-  const start = async (isDry: boolean) => {
-    if (!chosen) return;
+  const start = async (isDry: boolean, { file, plan }: { file: File; plan: Plan }) => {
     const abort = new AbortController();
     // What it is made of was seen by the dry run.
     const tried = isDry ? null : run?.progress;
@@ -123,7 +80,7 @@ export function Import() {
     setError(null);
     setRun({ isDry, progress: null, end: null, abort });
     try {
-      const done = await bringFile(chosen.file, chosen.plan, isDry, abort.signal, (progress) => setRun({ isDry, progress: seen(progress), end: null, abort }));
+      const done = await bringFile(file, plan, isDry, abort.signal, (progress) => setRun({ isDry, progress: seen(progress), end: null, abort }));
       setRun({ isDry, progress: seen(done), end: "whole", abort });
     } catch (failed) {
       if (abort.signal.aborted) setRun((before) => (before ? { ...before, end: "cancelled" } : null));
@@ -134,8 +91,9 @@ export function Import() {
     }
   };
   const isBusy = run !== null && run.end === null;
-  const sheet = chosen?.plan.format === "csv" ? chosen.plan.sheet : null;
-  const lacks = sheet ? [...(sheet.columns.some(({ role }) => role === "time") ? [] : ["time"]), ...(sheet.columns.some(({ role }) => isValue(role)) ? [] : ["value"])] : [];
+  const sheet = plan?.sheet ?? null;
+  const lacks = lacksOf(plan);
+  const unit = sheet ? "row" : "line";
   const isTried = run !== null && run.end === "whole" && run.isDry && run.progress !== null;
   return (
     <div class="import">
@@ -146,7 +104,7 @@ export function Import() {
       >
         <input ref={field} type="file" class="unseen" aria-label="File to import" tabIndex={-1} onChange={(event) => choose(event.currentTarget.files?.[0])} />
         {chosen
-          ? <p class="bar"><b>{chosen.file.name}</b><span class="note">{format(chosen.file.size, "bytes")}{(chosen.plan.database || isElsewhere) && `, into ${chosen.plan.database ? `the database ${chosen.plan.database}` : "the server's own database"}`}</span><span class="grow" /><button type="button" onClick={() => field.current?.click()}>Another file</button></p>
+          ? <p class="bar"><b>{chosen.given.name}</b><span class="note">{format(chosen.given.size, "bytes")}{plan && (plan.database || isElsewhere) && `, into ${plan.database ? `the database ${plan.database}` : "the server's own database"}`}</span><span class="grow" /><button type="button" onClick={() => field.current?.click()}>Another file</button></p>
           : (
             <div class="empty">
               <svg viewBox="0 0 48 24" aria-hidden="true"><path d="M24 3v13M18 10l6 6 6-6M4 15v6h40v-6" /></svg>
@@ -161,39 +119,50 @@ export function Import() {
       {chosen && (
         <section class="card">
           <div class="head"><h2>What it is</h2>
-            <select aria-label="Format" value={chosen.plan.format} disabled={isBusy} onChange={(event) => set({ format: event.currentTarget.value as Format })}>
-              {FORMATS.map(([name, title]) => <option key={name} value={name}>{title}</option>)}
+            <select aria-label="Format" value={chosen.format ?? ""} disabled={isBusy || isLooking} onChange={(event) => choose(chosen.given, event.currentTarget.value as Format)}>
+              {!chosen.format && <option value="" disabled>choose a format</option>}
+              {FORMATS.filter(([name]) => (name === "parquet") === (chosen.format === "parquet")).map(([name, title]) => <option key={name} value={name}>{title}</option>)}
             </select>
           </div>
-          {chosen.plan.format === "csv" && chosen.plan.sheet && (
+          {chosen.fault && <p class="caution" role="alert">{chosen.fault}</p>}
+          {plan && sheet && (
             <>
               {chosen.typed && chosen.typed.left.length > 0 && <p class="note">Left out, because they are lists or no plain values: {chosen.typed.left.join(", ")}.</p>}
-              <SheetForm sheet={chosen.plan.sheet} measurement={chosen.plan.measurement} lines={chosen.lines} onSheet={(sheet) => set({ sheet })} onDecimal={(decimal) => set({ sheet: markedBy(chosen.plan.sheet!, decimal, chosen.lines) })} onMeasurement={(measurement) => set({ measurement })} />
+              <SheetForm sheet={sheet} measurement={plan.measurement} lines={chosen.lines} onSheet={(next) => set({ sheet: next })} onDecimal={(decimal) => set({ sheet: markedBy(sheet, decimal, chosen.lines) })} onMeasurement={(measurement) => set({ measurement })} />
             </>
           )}
-          {chosen.plan.format === "influx" && (
+          {plan?.format === "influx" && (
             <label class="check">Times are in&nbsp;
-              <select value={chosen.plan.precision} onChange={(event) => set({ precision: event.currentTarget.value as Plan["precision"] })}>
+              <select value={plan.precision} onChange={(event) => set({ precision: event.currentTarget.value as Plan["precision"] })}>
                 <option value="s">seconds</option><option value="ms">milliseconds</option><option value="us">microseconds</option><option value="ns">nanoseconds</option>
               </select>
             </label>
           )}
-          {chosen.plan.format !== "csv" && <pre class="command first-lines">{chosen.lines.slice(0, 5).join("\n")}</pre>}
-          <p class="bar">
-            <button type="button" class={isTried ? "" : "main"} disabled={isBusy || isElsewhere || lacks.length > 0} onClick={() => start(true)}>Dry run</button>
-            <button type="button" class={isTried ? "main" : ""} disabled={!isTried || isBusy || isElsewhere || !run?.progress?.rows} onClick={() => start(false)}>
-              {isTried && run?.progress ? `Import ${many(run.progress.rows, "good line")}` : "Import"}
-            </button>
-            {lacks.length > 0 && <span class="quiet">No column is a {lacks.join(", and none a ")}: choose {lacks.length > 1 ? "them" : "it"} above.{lacks.includes("value") && " Is there another mark before decimals than is chosen?"}</span>}
-            {!lacks.length && !isTried && !isBusy && !run && <span class="note">A dry run reads all of it, says what is wrong by line, and stores nothing. Import comes after it.</span>}
-            {isBusy && <button type="button" onClick={() => run.abort.abort()}>Cancel</button>}
-          </p>
+          {!sheet && <pre class="command first-lines">{chosen.lines.slice(0, 5).join("\n")}</pre>}
+          {plan && (
+            <p class="bar">
+              <button type="button" class={isTried ? "" : "main"} disabled={isBusy || isElsewhere || lacks.length > 0} onClick={() => start(true, { file: chosen.file, plan })}>Dry run</button>
+              <button type="button" class={isTried ? "main" : ""} disabled={!isTried || isBusy || isElsewhere || !run?.progress?.rows} onClick={() => start(false, { file: chosen.file, plan })}>
+                {isTried && run?.progress ? `Import ${many(run.progress.rows, `good ${unit}`)}` : "Import"}
+              </button>
+              {lacks.length > 0 && <span class="quiet">No column is a {lacks.join(", and none a ")}: choose {lacks.length > 1 ? "them" : "it"} above.{lacks.includes("value") && " Is there another mark before decimals than is chosen?"}</span>}
+              {!lacks.length && !isTried && !isBusy && !run && <span class="note">A dry run reads all of it, says what is wrong by {unit}, and stores nothing. Import comes after it.</span>}
+              {isBusy && <button type="button" onClick={() => run.abort.abort()}>Cancel</button>}
+            </p>
+          )}
           {run && <progress value={run.progress?.bytes ?? 0} max={Math.max(1, chosen.file.size)} aria-label="Read so far" />}
         </section>
       )}
-      {run?.progress && <Outcome run={run} progress={run.progress} isSheet={chosen?.plan.format === "csv"} isTyped={Boolean(chosen?.typed)} />}
+      {run?.progress && plan && <Outcome run={run} progress={run.progress} plan={plan} />}
     </div>
   );
+}
+
+/** What a table must have and has not. */
+function lacksOf(plan: Plan | null): ("time" | "value")[] {
+  const columns = plan?.sheet?.columns;
+  if (!columns) return [];
+  return [...(columns.some(({ role }) => role === "time") ? [] : ["time" as const]), ...(columns.some(({ role }) => isValue(role)) ? [] : ["value" as const])];
 }
 
 interface SheetProps {
@@ -207,7 +176,7 @@ interface SheetProps {
 }
 
 function SheetForm({ sheet, measurement, lines, onSheet, onDecimal, onMeasurement }: SheetProps) {
-  const rows = rowsOf(lines.slice(sheet.header).join("\n"), sheet.separator, sheet.header + 1).rows.filter((row) => row !== null && row !== "").slice(0, ROWS_SHOWN).map((row) => cells(row!, sheet.separator));
+  const rows = rowsOf(lines.slice(sheet.header).join("\n"), sheet.separator, sheet.header + 1).rows.filter((row) => row !== null && row !== "" && unreadLine(row) === null).slice(0, ROWS_SHOWN).map((row) => cells(row!, sheet.separator).map((cell) => cellOf(cell, sheet)));
   const setRole = (at: number, role: Role) => onSheet(role === "time"
     ? timedBy(sheet, at, lines)
     : { ...sheet, columns: sheet.columns.map((column, index): Column => (index === at ? { ...column, role } : column)) });
@@ -218,11 +187,14 @@ function SheetForm({ sheet, measurement, lines, onSheet, onDecimal, onMeasuremen
     <>
       <div class="bar">
         <label class="check">Measurement{sheet.columns.some(({ role }) => role === "measurement") && " of rows that name none"}&nbsp;<input type="text" value={measurement} onInput={(event) => onMeasurement(event.currentTarget.value)} /></label>
-        <label class="check">Decimals stand behind a&nbsp;
-          <select value={sheet.decimal} onChange={(event) => onDecimal(event.currentTarget.value as Sheet["decimal"])}>
-            <option value=".">point, 1.5</option><option value=",">comma, 1,5</option>
-          </select>
-        </label>
+        {!sheet.isExact && (
+          <label class="check">Decimals stand behind a&nbsp;
+            <select value={sheet.decimal} onChange={(event) => onDecimal(event.currentTarget.value as Sheet["decimal"])}>
+              <option value=".">point, 1.5</option><option value=",">comma, 1,5</option>
+            </select>
+          </label>
+        )}
+        {sheet.isExact && <span class="note">This file says itself what its values are, as those do that are saved here: they come in as they were.</span>}
         {isTimed && (
           <label class="check">Times are&nbsp;
             <select value={sheet.precision} onChange={(event) => onSheet({ ...sheet, precision: event.currentTarget.value as Sheet["precision"] })}>
@@ -272,19 +244,20 @@ const saidOfCell = (message: string) => OF_CELLS.find(([pattern]) => pattern.tes
 interface OutcomeProps {
   run: Run;
   progress: Progress;
-  isSheet: boolean;
-  /** Whether its lines were made of rows, below a header. */
-  isTyped: boolean;
+  plan: Plan;
 }
 
-function Outcome({ run: { isDry, end }, progress, isSheet, isTyped }: OutcomeProps) {
+function Outcome({ run: { isDry, end }, progress, plan: { format: of, sheet } }: OutcomeProps) {
+  const unit = sheet ? "row" : "line";
+  // Above the rows of a table that was made here stands a header that its file has not.
+  const above = Number(sheet?.isMade ?? false);
   const metrics = [...progress.metrics].sort(([a], [b]) => (a < b ? -1 : 1));
   const isCut = end === "cancelled" || end === "broken";
   const said = isCut ? CUT[end] : !end ? (isDry ? "Reading…" : "Storing…") : isDry ? "This is what would be stored" : "Stored";
   const first = metrics[0]?.[0];
   return (
     <section class="card">
-      <h2 aria-live="polite">{said}: {many(progress.samples, "sample")} in {many(progress.rows, "line")}{progress.refused > 0 && <span class="quiet">, {format(progress.refused)} refused</span>}{progress.empty > 0 && <span class="quiet">, {format(progress.empty)} without a value</span>}</h2>
+      <h2 aria-live="polite">{said}: {many(progress.samples, "sample")} in {many(progress.rows, unit)}{progress.refused > 0 && <span class="quiet">, {many(progress.refused, unit)} refused</span>}{progress.empty > 0 && <span class="quiet">, {many(progress.empty, unit)} without a value</span>}</h2>
       {progress.empty > 0 && <p class="note">Rows without a value in a column of values are left out.</p>}
       {!isDry && isCut && <p class="note">What was stored before stays; the same file may be brought in again, and the same samples are stored once.</p>}
       {!isDry && end && <p><a class="button" href="#/metrics">See its metrics</a> {first && <a class="button" href={exploring(first)}>Explore {first}</a>}</p>}
@@ -302,13 +275,13 @@ function Outcome({ run: { isDry, end }, progress, isSheet, isTyped }: OutcomePro
       )}
       {progress.faults.length > 0 && (
         <>
-          <h3 class="title">Lines that are refused</h3>
-          <div class="scroll" tabIndex={0} role="region" aria-label="Lines that are refused">
-            <table>
-              <thead><tr><th scope="col" class="number">{isTyped ? "Row" : "Line"}</th><th scope="col">What is wrong</th></tr></thead>
+          <h3 class="title">{sheet ? "Rows" : "Lines"} that are refused</h3>
+          <div class="scroll" tabIndex={0} role="region" aria-label={`${sheet ? "Rows" : "Lines"} that are refused`}>
+            <table class="bad-lines">
+              <thead><tr><th scope="col" class="number">{of === "parquet" ? "Row" : "Line"}</th><th scope="col">What is wrong</th></tr></thead>
               <tbody>
                 {progress.faults.map(({ line, field, message, text }, index) => (
-                  <tr key={index}><td class="number">{line - Number(isTyped)}</td><td><b>{field}</b>{isSheet ? ` ${saidOfCell(message)}` : `: ${message}`}{text && <div class="code bad-line">{text}</div>}</td></tr>
+                  <tr key={index}><td class="number">{line - above}</td><td><b>{field}</b>{sheet ? ` ${saidOfCell(message)}` : `: ${message}`}{text && <div class="code bad-line">{text}</div>}</td></tr>
                 ))}
               </tbody>
             </table>

@@ -10,14 +10,16 @@ import { Labelled } from "../parts/labelled";
 import { Largest } from "../parts/largest";
 import { LimitCard } from "../parts/limit";
 import { type As, Drawn, Panels, ScopeBar, everyMs, exploringAs, noneIn, shownOf } from "../parts/metricpanel";
+import { Choices } from "../parts/nearest";
 import { Reporters } from "../parts/reporters";
 import { Siblings } from "../parts/siblings";
 import { Empty, Failed, Loading, Tile } from "../parts/small";
 import { type Scope, metricAddress, panelsAddress, rangeOf, scopeOf } from "../scope";
 import { plain } from "../series";
 import { labelAddress, textsAddress } from "../state";
-import { spanText, timeText } from "../time";
-import { format } from "../units";
+import { agoText, spanText, timeText } from "../time";
+import { format, many } from "../units";
+import { unknownAs } from "../unknown";
 
 const NAMES_LISTED = 200;
 const VALUES_LISTED = 50;
@@ -55,7 +57,7 @@ export function Metrics({ params }: { params: URLSearchParams }) {
         </ul>
         {found && !found.is_whole && <p class="note">The first {found.names.length}; type more of the name to see others.</p>}
       </section>
-      {metric ? <Metric key={metric} metric={metric} scope={scope} /> : label ? <Labelled key={`${label}\0${value}`} label={label} value={value} /> : arePanels ? <Panels key={search} names={found?.names ?? []} search={search} scope={scope} /> : <Largest range={rangeOf(params)} />}
+      {metric ? <Metric key={metric} metric={metric} scope={scope} onGone={asked.again} /> : label ? <Labelled key={`${label}\0${value}`} label={label} value={value} onGone={asked.again} /> : arePanels ? <Panels key={search} names={found?.names ?? []} search={search} scope={scope} /> : <Largest range={rangeOf(params)} />}
     </div>
   );
 }
@@ -63,12 +65,15 @@ export function Metrics({ params }: { params: URLSearchParams }) {
 /** Of more series than these, what must look at each is counted when somebody asks for it. */
 const COUNTED_MAX = 100_000;
 
-function Metric({ metric, scope }: { metric: string; scope: Scope }) {
+function Metric({ metric, scope, onGone }: { metric: string; scope: Scope; onGone: () => void }) {
   const counted = useAsked(metric, (signal) => cardinality({ metric, limit: 100 }, signal));
   const [as, setAs] = useState<As>(null);
-  const drawn = useAsked(`${metric} ${JSON.stringify(scope)} ${as}`, (signal) => shownOf(metric, scope, signal, as), everyMs(scope, 10_000));
   const [label, setLabel] = useState("");
   const [turn, setTurn] = useState(0);
+  const [went, setWent] = useState("");
+  // After a delete nothing may be left that could be asked about.
+  const isLeft = async (signal: AbortSignal) => !turn || (await cardinality({ metric, limit: 1 }, signal)).series > 0;
+  const drawn = useAsked(`${metric} ${JSON.stringify(scope)} ${as} ${turn}`, async (signal) => ((await isLeft(signal)) ? shownOf(metric, scope, signal, as) : null), everyMs(scope, 10_000));
   const [isWanted, setIsWanted] = useState(false);
   const isDear = (counted.answer?.series ?? 0) > COUNTED_MAX;
   const mayCount = counted.answer !== null && (!isDear || isWanted);
@@ -82,7 +87,9 @@ function Metric({ metric, scope }: { metric: string; scope: Scope }) {
       <div class="details">
         <section class="card wide">
           <h2 class="name">{plain(metric)}</h2>
-          <Empty title="There is no such metric"><p>Nothing of that name is stored in this database; it may have been dropped. <a href="#/metrics">All metrics</a></p></Empty>
+          {went
+            ? <Empty title="Nothing of it is left"><p role="status">{went}</p><p><a href="#/metrics">All metrics</a></p></Empty>
+            : <NoMetric metric={metric} scope={scope} />}
         </section>
       </div>
     );
@@ -125,19 +132,30 @@ function Metric({ metric, scope }: { metric: string; scope: Scope }) {
       <Siblings metric={metric} />
       <Reporters key={turn} of={{ metric }} />
       {found && <LimitCard key={turn} metric={metric} series={found.series} />}
-      <Delete meant={{ metric }} name={metric} turn={turn} onDone={() => { setTurn(turn + 1); counted.again(); drawn.again(); }} />
+      <Delete meant={{ metric }} name={metric} turn={turn} onDone={(said) => { setWent(said); setTurn(turn + 1); counted.again(); onGone(); }} />
     </div>
+  );
+}
+
+/** A name that is none, with those that may be meant. */
+function NoMetric({ metric, scope }: { metric: string; scope: Scope }) {
+  const { answer } = useAsked(`near ${metric}`, (signal) => unknownAs(metric, database(), signal));
+  return (
+    <Empty title="There is no such metric">
+      <p>Nothing of that name is stored in this database; it may have been dropped. <a href="#/metrics">All metrics</a></p>
+      {answer && answer.others.length > 0 && <Choices unknown={{ ...answer, said: "" }} onChoose={(name) => { location.hash = metricAddress(name, scope); }} />}
+    </Empty>
   );
 }
 
 /** What its targets say of it. */
 const Described = ({ of: { kind, help, unit } }: { of: Help }) => (
-  <p class="described">{help}{kind && <span class="level">{kind}{unit && ` in ${unit}`}</span>}</p>
+  <p class="described">{help}{kind && <span class="level">{kind}{unit && unit !== "1" && ` in ${unit}`}</span>}</p>
 );
 
 /** What is stored of it, in figures. */
 function Stored({ told }: { told: Facts }) {
-  const { series, samples, bytes, plain_bytes, first_ms, last_ms, kinds, kept, arrived } = told;
+  const { series, samples, bytes, plain_bytes, first_ms, last_ms, kinds, kept, arrived, asked } = told;
   const when = (at: number | null) => (at === null ? "–" : timeText(at, "local").slice(0, 16));
   return (
     <div class="tiles wide">
@@ -145,6 +163,7 @@ function Stored({ told }: { told: Facts }) {
       <Tile name="Size" value={format(bytes, "bytes")} note={samples ? `${format(bytes / samples, "bytes")} each, 1 : ${format(plain_bytes / Math.max(1, bytes))}` : "nothing is stored"} />
       <Tile name="Last sample" value={last_ms === null ? "–" : last_ms > Date.now() ? "ahead" : `${spanText(Date.now() - last_ms)} ago`} note={`the first ${when(first_ms)}`} />
       <Tile name="Late" value={arrived.samples ? format((100 * arrived.late) / arrived.samples, "percent") : "–"} note={arrived.samples ? `${format(arrived.late)} of ${format(arrived.samples)} since the start came after a newer one` : "none came since the start"} />
+      <Tile name="Asked for" value={asked ? agoText(asked.last_ms) : "never"} note={asked ? `${many(asked.count, "time")} since the start, by its name` : "by its name, since the start"} />
       <Tile name="Kept" value={kept.map(({ keeps }) => keeps).join(", ") || "–"} note={kept.find(({ rule }) => rule)?.rule ?? "as its database says"} />
     </div>
   );

@@ -223,7 +223,8 @@ function Alerts() {
       {found?.config.file && (
         <section class="card">
           <Search label="Find an alert by name or label" value={search} onChange={setSearch} />
-          <p class="note told">{found.alertmanagers.length ? `Told to ${found.alertmanagers.join(", ")}` : "No Alertmanager is told of them: the configuration names none."}</p>
+          {Object.entries(found.alertmanagers_failed).map(([url, reason]) => <p key={url} class="caution" role="status">{url} could not be told last: {reason}. It is tried again.</p>)}
+          <p class="note told">{found.alertmanagers.length ? `Alerts that fire are told to ${found.alertmanagers.join(", ")}` : "No Alertmanager is told of them: the configuration names none."}</p>
           {!found.is_whole && <p class="note">The first {found.alerts.length} are listed.</p>}
           {!list.length && <Empty title={found.alerts.length ? "No alert fits" : "All is quiet"}>{!found.alerts.length && <p>No alert is pending or firing. <a href="#/monitoring?view=rules">The rules</a></p>}</Empty>}
           <ul class="entries">

@@ -4,11 +4,8 @@
 import { type Status, status } from "../api";
 import { useAsked, useInSight } from "../hooks";
 import { Failed, Loading } from "../parts/small";
-import { Log, Settings } from "../parts/configured";
 import { Later } from "../parts/later";
 import { Overview } from "../parts/overview";
-import { Senders } from "../parts/senders";
-import { Storage } from "../parts/storage";
 
 const EVERY_MS = 2000;
 
@@ -34,14 +31,14 @@ export function Operations({ params }: { params: URLSearchParams }) {
       {!now && asked.isLoading && <Loading what="Asking the server…" />}
       {now && <Alarms now={now} />}
       {view === "overview" && now && <Overview now={now} />}
-      {view === "senders" && <Senders />}
+      {view === "senders" && <Later which="Senders" />}
       {view === "queries" && <Later which="Queries" />}
-      {view === "storage" && now && <Storage now={now} />}
+      {view === "storage" && now && <Later which="Storage" now={now} />}
       {view === "backups" && <Later which="Backups" />}
       {view === "retention" && <Later which="Retention" />}
       {view === "audit" && <Later which="Audit" />}
-      {view === "settings" && <Settings />}
-      {view === "log" && <Log />}
+      {view === "settings" && <Later which="Settings" />}
+      {view === "log" && <Later which="Log" />}
     </div>
   );
 }

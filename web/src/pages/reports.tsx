@@ -1,29 +1,53 @@
 // Benchmarks: reports of `foliot bench`, opened from files; two of them are compared. Nothing of
 // them leaves the browser.
 
-import { useRef, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { keepReports, keptReports } from "../keptreports";
 import { Empty, Failed } from "../parts/small";
 import { COLORS } from "../parts/chart";
-import { type Plot, type Report, type ReportTable, compared, comparedPercentiles, reportOf, verdict } from "../report";
+import { type Plot, type Report, type ReportTable, compared, comparedPercentiles, reportOf, titlesOf, verdict } from "../report";
 import { format, tickSteps } from "../units";
 
+/** A report, and the text that it was, which the browser keeps. */
+interface Opened {
+  report: Report;
+  text: string;
+}
+
 export function Reports() {
-  const [reports, setReports] = useState<Report[]>([]);
+  const [opened, setOpened] = useState<Opened[]>([]);
+  const [isForgotten, setIsForgotten] = useState(false);
+  useEffect(() => {
+    keptReports().then((texts) => {
+      const kept = texts.flatMap((text): Opened[] => {
+        const report = reportOf(text);
+        return typeof report === "string" ? [] : [{ report, text }];
+      });
+      // Who has opened one meanwhile means that.
+      setOpened((before) => (before.length ? before : kept));
+    }, () => setIsForgotten(true));
+  }, []);
+  const show = (next: Opened[]) => {
+    setOpened(next);
+    keepReports(next.map(({ text }) => text)).then(() => setIsForgotten(false), () => setIsForgotten(true));
+  };
+  const reports = opened.map(({ report }) => report);
   const [error, setError] = useState<Error | null>(null);
   const [isOver, setIsOver] = useState(false);
   const field = useRef<HTMLInputElement>(null);
   const open = async (files: FileList | null | undefined) => {
-    const found: Report[] = [];
+    const found: Opened[] = [];
     for (const file of [...(files ?? [])]) {
-      const report = reportOf(await file.text());
+      const text = await file.text();
+      const report = reportOf(text);
       if (typeof report === "string") {
         setError(new Error(`${file.name}: ${report}`));
         return;
       }
-      found.push(report);
+      found.push({ report, text });
     }
     setError(null);
-    if (found.length) setReports((before) => [...before, ...found].slice(-2));
+    if (found.length) show([...opened, ...found].slice(-2));
   };
   const [first, second] = reports;
   return (
@@ -36,7 +60,7 @@ export function Reports() {
         <input ref={field} type="file" multiple accept=".json" class="unseen" aria-label="Reports to open" tabIndex={-1} onChange={(event) => open(event.currentTarget.files)} />
         {!first && (
           <Empty title="Drop a report.json here, or two to compare">
-            <p><code>foliot bench suite --out report</code> writes one. It stays in this browser.</p>
+            <p><code>foliot bench suite --out report</code> writes one. It stays in this browser, and is there again until it is closed.</p>
             <p><button type="button" class="main" onClick={() => field.current?.click()}>Open reports</button></p>
           </Empty>
         )}
@@ -44,23 +68,44 @@ export function Reports() {
           <p class="bar">
             <span>{reports.map(({ title }) => title).join(" → ")}</span><span class="grow" />
             <button type="button" onClick={() => field.current?.click()}>{second ? "Open others" : "Compare with another"}</button>
-            <button type="button" class="plain" onClick={() => setReports([])}>Close</button>
+            <button type="button" class="plain" onClick={() => show([])}>Close</button>
           </p>
         )}
       </section>
       {error && <Failed error={error} />}
+      {first && isForgotten && <p class="note" role="status">This browser keeps nothing of it, as a private window or its settings want it, or has no room: after the page is loaded anew, open the file again.</p>}
       {first && second && <Comparison before={first} after={second} />}
       {first && !second && <Whole report={first} />}
     </div>
   );
 }
 
-function Head({ report }: { report: Report }) {
+/** Sections from which on a list of them is of use. */
+const LISTED_FROM = 2;
+
+const placeOf = (at: number) => `section-${at}`;
+
+/** Where a long report goes on: the headings of its sections. */
+function Contents({ headings }: { headings: string[] }) {
+  if (headings.length < LISTED_FROM) return null;
+  const show = (at: number) => {
+    const section = document.getElementById(placeOf(at));
+    section?.scrollIntoView({ block: "start" });
+    section?.focus({ preventScroll: true });
+  };
+  return (
+    <nav class="card contents" aria-label="Sections">
+      {headings.map((heading, at) => <button key={at} type="button" class="plain" onClick={() => show(at)}>{heading}</button>)}
+    </nav>
+  );
+}
+
+function Head({ report, which }: { report: Report; which?: "Before" | "After" }) {
   const told = verdict(report);
   return (
     <section class="card">
-      <div class="head"><h2>{report.title}</h2>{told && <b class={told.isBad ? "quiet" : "note"}>{told.said}</b>}</div>
-      <pre class="command">{report.command}</pre>
+      <div class="head"><h2>{which && `${which}: `}{report.title}</h2>{told && <b class={told.isBad ? "quiet" : "note"}>{told.said}</b>}</div>
+      <pre class="command" tabIndex={0}>{report.command}</pre>
       <dl class="facts">{report.machine.flatMap(([name, value]) => [<dt key={name}>{name}</dt>, <dd key={`${name} is`}>{value}</dd>])}<dt>foliot</dt><dd>{report.tool_version}</dd></dl>
     </section>
   );
@@ -70,8 +115,9 @@ function Whole({ report }: { report: Report }) {
   return (
     <>
       <Head report={report} />
+      <Contents headings={report.sections.map(({ heading }) => heading)} />
       {report.sections.map((section, index) => (
-        <section class="card" key={index}>
+        <section class="card" key={index} id={placeOf(index)} tabIndex={-1}>
           <h2>{section.heading}</h2>
           {section.words.map((words, at) => <p key={at}>{words}</p>)}
           {section.plots.length > 0 && <div class="plots">{section.plots.map((plot, at) => <PlotView key={at} plot={plot} />)}</div>}
@@ -107,10 +153,12 @@ const NOTED = 0.05;
 
 function Comparison({ before, after }: { before: Report; after: Report }) {
   const tables = compared(before, after);
+  const titles = titlesOf(tables);
   const plots = comparedPercentiles(before, after);
   return (
     <>
-      <div class="halves"><Head report={before} /><Head report={after} /></div>
+      <div class="halves"><Head report={before} which="Before" /><Head report={after} which="After" /></div>
+      <Contents headings={titles} />
       {!tables.length && <Empty title="They have no table in common"><p>Compare two runs of the same experiment.</p></Empty>}
       {plots.length > 0 && (
         <section class="card">
@@ -120,9 +168,9 @@ function Comparison({ before, after }: { before: Report; after: Report }) {
       )}
       {tables.length > 0 && <p class="note compared-key"><b class="better">✓ better</b> <b class="worse">✗ worse</b> by more than {100 * NOTED} %: of rates more is better, of times, sizes and faults less. Other changes have no colour.</p>}
       {tables.map((table, index) => (
-        <section class="card" key={index}>
-          <div class="head"><h2>{table.name}</h2><span class="note">{table.heading}{table.alone > 0 && `; ${table.alone} rows are in one of them only`}</span></div>
-          <div class="scroll tall" tabIndex={0} role="region" aria-label={table.name}>
+        <section class="card" key={index} id={placeOf(index)} tabIndex={-1}>
+          <div class="head"><h2>{titles[index]}</h2><span class="note">{table.heading}{table.alone > 0 && `; ${table.alone} rows are in one of them only`}</span></div>
+          <div class="scroll tall" tabIndex={0} role="region" aria-label={titles[index]}>
             <table>
               <thead><tr>{table.keys.map((column) => <th key={column} scope="col">{column}</th>)}{table.columns.map((column) => <th key={column} scope="col" class="number">{column}</th>)}</tr></thead>
               <tbody>

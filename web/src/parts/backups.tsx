@@ -64,7 +64,7 @@ function Commands({ list, dataDir }: { list: Backup[]; dataDir: string }) {
       {backupCommands(list, dataDir).map(({ title, text }) => (
         <div key={title}>
           <div class="head"><h3>{title}</h3><Copy text={() => text}>Copy</Copy></div>
-          <pre class="command">{text}</pre>
+          <pre class="command" tabIndex={0}>{text}</pre>
         </div>
       ))}
     </section>

@@ -4,7 +4,7 @@
 
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { type Panel, Refusal, type Saved, forgetSaved, keepSaved } from "../api";
-import { type Draft, NAME_CHARS_MAX, changed, draftOf, dropDraft, exploredOf, keepDraft, mustBeFree, panelOf, reworded, settled } from "../board";
+import { type Draft, NAME_CHARS_MAX, changed, draftOf, dropDraft, exploredOf, keepDraft, mustBeFree, reworded, settled } from "../board";
 import { database } from "../database";
 import { LANGUAGES, bodyOf } from "../question";
 import { pooled } from "../slices";
@@ -12,6 +12,8 @@ import type { Explored } from "../state";
 import { checked } from "../statements";
 import { instant, timeText } from "../time";
 import { type Unknown, renamedIn, unknownOf } from "../unknown";
+import { panelOf } from "./metricpanel";
+import { Choices } from "./nearest";
 import { Failed } from "./small";
 import { Suggest, named } from "./suggest";
 
@@ -116,14 +118,16 @@ export function BoardEdit({ board, taken, onDone: close, onStored }: Props) {
     if (moved) next.splice(at + by, 0, moved);
     return next;
   });
-  const add = () => {
-    setPanels((all) => [...all, { ...panelOf(metric), key: 1 + Math.max(-1, ...all.map(({ key }) => key)) }]);
+  const add = async () => {
+    const panel = await panelOf(metric);
+    setPanels((all) => [...all, { ...panel, key: 1 + Math.max(-1, ...all.map(({ key }) => key)) }]);
     setMetric("");
     setDoubts([]);
   };
   const keep = async () => {
     const title = name.trim();
     const bare = panels.map(settled);
+    if (metric.trim()) throw new Error(`“${metric.trim()}” is typed for another panel, which is not there yet: add it with “+ panel”, or empty the field.`);
     if (title !== board.name) mustBeFree(title, taken);
     for (const { title: panel, address } of bare) {
       const { range: { start, end }, questions } = exploredOf(address);
@@ -241,12 +245,7 @@ function PanelEdit({ panel, said, wrong, doubts, isFirst, isLast, onMove, onChan
               }}
             />
             {isWrong && <Failed error={wrong.error} text={wrong.text} />}
-            {doubt && (
-              <p class="bar nearest">
-                {doubt.said}{doubt.others.length > 0 && !doubt.said.endsWith(":") && " There are:"}
-                {doubt.others.map((name) => <button key={name} type="button" class="plain" onClick={() => onChange(reworded(panel, which, renamedIn(question, doubt.name, name).text))}>{name}</button>)}
-              </p>
-            )}
+            {doubt && <Choices unknown={doubt} onChoose={(name) => onChange(reworded(panel, which, renamedIn(question, doubt, name).text))} />}
           </div>
         );
       })}

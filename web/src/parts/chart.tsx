@@ -173,7 +173,7 @@ function options(props: Props, width: number, handlers: { current: Props }, unde
   const right = rightUnit(props);
   const scale: uPlot.Scale = props.isLogarithmic ? { distr: 3 } : { range: (_, low, high) => chosen(yRange(low, high, Boolean(props.fromZero || props.isStacked)), handlers.current.yRange) };
   return {
-    width, height: props.height, ms: 1, pxAlign: 0, padding: [10, right ? 6 : 22, 0, 0],
+    width, height: props.height, ms: 1, pxAlign: 0, padding: [10, right ? 6 : 30, 0, 0],
     tzDate: zoned(props.zone),
     legend: { show: false },
     focus: { alpha: 0.25 },

@@ -35,7 +35,8 @@ interface Props {
   begun?: Filter[];
   /** What is typed before anything of several metrics goes. */
   name: string;
-  onDone: () => void;
+  /** Hears what went, in words. */
+  onDone: (said: string) => void;
   turn: number;
 }
 
@@ -97,8 +98,9 @@ export function Delete({ meant, begun: first = [], name, onDone, turn }: Props) 
     setPreview(null);
     setTyped("");
     const differs = taken.samples !== counted.samples;
-    setSaid(`Deleted: ${many(taken.samples, "sample")} of ${format(taken.series)} series${differs ? `; ${format(counted.samples)} of ${format(counted.series)} had been counted, before others came or went` : ""}. The audit log says so.`);
-    onDone();
+    const went = `Deleted: ${many(taken.samples, "sample")} of ${format(taken.series)} series${differs ? `; ${format(counted.samples)} of ${format(counted.series)} had been counted, before others came or went` : ""}. The audit log says so.`;
+    setSaid(went);
+    onDone(went);
   });
   return (
     <section class="card wide delete">

@@ -15,9 +15,6 @@ interface Props {
   close: () => void;
 }
 
-/** Rows of SQL that an answer has at most; its own door has no such bound. */
-const ROWS_SHOWN_MAX = 10_000;
-
 type Pieces = (string | ArrayBuffer)[];
 
 async function parquet({ series, tables }: Filed): Promise<Pieces> {
@@ -39,15 +36,24 @@ async function saveAll(all: Filed[], [, ending, kind, make]: Way) {
   for (const [at, one] of all.entries()) save(`foliot${all.length > 1 ? `-${at + 1}` : ""}.${ending}`, kind, await make(one));
 }
 
-const isCut = ({ statement, tables }: Filed) => statement !== null && tables.some(({ rows }) => rows.length >= ROWS_SHOWN_MAX);
-
 /** Has the server write all rows of a statement, which never are in the page. */
-async function saveWhole(statement: string, { span, stepMs }: Outcomes, database: string) {
+async function saveWhole(statement: string, { span, stepMs }: Pick<Outcomes, "span" | "stepMs">, database: string) {
   const name = database || (await databases()).own;
   const anchor = document.createElement("a");
   anchor.href = link(location.origin, name, bodyOf({ language: "sql", text: statement, isForm: false, isHidden: false }, span, stepMs), "csv");
   anchor.download = "foliot.csv";
   anchor.click();
+}
+
+/** Has all rows of a statement saved, of which the page has the first. */
+export function AllRows({ statement, found, database }: { statement: string; found: Pick<Outcomes, "span" | "stepMs">; database: string }) {
+  const [said, setSaid] = useState("");
+  return (
+    <>
+      <button type="button" onClick={() => saveWhole(statement, found, database).then(() => setSaid(""), (error: unknown) => setSaid((error as Error).message))}>All rows, CSV</button>
+      {said && <span class="note" role="alert">{said}</span>}
+    </>
+  );
 }
 
 export function Download({ found, database, close }: Props) {
@@ -68,8 +74,8 @@ export function Download({ found, database, close }: Props) {
       {WAYS.map((way) => (
         <button key={way[0]} type="button" class="plain" disabled={!all.length} onClick={() => saveAll(meant, way).then(close, tell)}>{way[0]}</button>
       ))}
-      {found && meant.filter(isCut).map(({ statement }, at) => (
-        <button key={at} type="button" class="plain" title={`Also those beyond the ${ROWS_SHOWN_MAX} that are shown: ${shortened(statement!)}`} onClick={() => saveWhole(statement!, found, database).then(close, tell)}>All rows, CSV</button>
+      {found && meant.filter(({ isCut }) => isCut).map(({ statement }, at) => (
+        <button key={at} type="button" class="plain" title={`Also those that have no room here: ${shortened(statement!)}`} onClick={() => saveWhole(statement!, found, database).then(close, tell)}>All rows, CSV</button>
       ))}
       {said && <span class="note" role="alert">{said}</span>}
     </>

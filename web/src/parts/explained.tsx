@@ -6,13 +6,16 @@ import { type Answer, type Figures, Refusal, type Took, type TreeNode } from "..
 import { type Outcome, letterOf } from "../asking";
 import type { Question } from "../question";
 import { format, many } from "../units";
-import { Copy, Failed, save } from "./small";
+import { Copy, Failed, save, shortened } from "./small";
 
 export interface Props {
   asked: Outcome[];
   /** From the first question's sending to the last answer's end. */
   tookMs: number;
 }
+
+/** Letters of a statement that name its step. */
+const NAMED_MAX = 80;
 
 /** Questions that are explained. */
 const EXPLAINED_MAX = 20;
@@ -22,6 +25,8 @@ export interface Step {
   what: string;
   detail: string;
   took?: Took;
+  /** Why it came to nothing. */
+  error?: string;
 }
 
 const text = (value: unknown) => (typeof value === "string" ? value : typeof value === "number" ? String(value) : "");
@@ -41,12 +46,15 @@ function selector(node: TreeNode): string {
   return `${text(node["name"])}${told ? `{${told}}` : ""}`;
 }
 
-const millis = (value: unknown) => format(Number(value ?? 0) / 1000, "seconds");
+const time = (ms: number) => format(ms / 1000, "seconds");
+
+const millis = (value: unknown) => time(Number(value ?? 0));
 
 function told(node: TreeNode): [string, string] {
   const grouping = (node["grouping"] as string[] | undefined ?? []).join(", ");
   switch (node.type) {
-    case "step": return [text(node["what"]), text(node["detail"])];
+    // A statement is named by how it begins.
+    case "step": return [text(node["what"]), text(node["what"]).startsWith("statement ") ? shortened(text(node["detail"]), NAMED_MAX) : text(node["detail"])];
     case "aggregation": return [text(node["op"]), grouping ? `${node["without"] ? "without" : "by"} (${grouping})` : "of all series"];
     case "call": return [text((node["func"] as { name?: string } | undefined)?.name), ""];
     case "binaryExpr": return [text(node["op"]), "of two sides"];
@@ -63,19 +71,40 @@ function told(node: TreeNode): [string, string] {
 /** A tree as steps, the outermost first. */
 export function stepsOf(node: TreeNode, depth = 0): Step[] {
   const below = CHILDREN.flatMap((name) => node[name] ?? []).flat() as TreeNode[];
-  // Parentheses do nothing.
-  if (node.type === "parenExpr") return below.flatMap((child) => stepsOf(child, depth));
+  // Parentheses do nothing, and statements stand in the answer, which is told above them.
+  if (node.type === "parenExpr" || (node.type === "step" && node["what"] === "answer" && !node.took)) return below.flatMap((child) => stepsOf(child, depth));
   const [what, detail] = told(node);
-  const own = { depth, what, detail, ...(node.took ? { took: node.took } : {}) };
+  const own = { depth, what, detail, ...(node.took ? { took: node.took } : {}), ...(typeof node.error === "string" ? { error: node.error } : {}) };
   return [own, ...below.flatMap((child) => stepsOf(child, depth + 1))];
 }
 
-const tookText = (took: Took) => `${format(took.series)} series${took.samples > 0 ? ` from ${format(took.samples)} samples` : ""}, ${format(took.ms / 1000, "seconds")}`;
+/** How many rows a step was given, and how many it came to. */
+const rowsText = (rows: number, given?: number) => (given === undefined ? many(rows, "row") : `${many(given, "row")} in, ${format(rows)} out`);
+
+/** What a step took: "12 rows in, 3 out, from 400 samples, 2 ms, 0.5 ms by itself". */
+function tookText({ series, rows, rows_in: given, samples, ms, own_ms: own = ms }: Took): string {
+  // Rows of one table have no series.
+  const found = [...(series > 0 || rows === undefined ? [`${format(series)} series`] : []), ...(rows === undefined ? [] : [rowsText(rows, given)])].join(", ");
+  return `${found}${samples > 0 ? `${given === undefined ? "" : ","} from ${format(samples)} samples` : ""}, ${time(ms)}${own < ms ? `, ${time(own)} by itself` : ""}`;
+}
+
+/** Where the time went: the parts, which add up to all of it. */
+function timesOf(figures: Figures, steps: Step[]): [string, string][] {
+  const { planning_ms: planning, steps_ms: carried, printing_ms: printing, waited_ms: waited, took_ms: took } = figures;
+  const all = `${time(took)} in the server`;
+  // Files of before tell no more.
+  if (planning === undefined || carried === undefined || printing === undefined || waited === undefined) return [["time", all]];
+  const operators = steps.filter(({ what, took: of }) => of && !what.startsWith("statement "));
+  const outer = Math.min(...operators.map(({ depth }) => depth));
+  const known = operators.reduce((sum, { depth, took: of }) => sum + (depth === outer ? of!.ms : 0), 0);
+  const threads = known > carried * 1.05 ? `, ${time(known)} of all threads together` : "";
+  return [["waited", `${time(waited)} before it was begun`], ["time", `${time(planning)} planning + ${time(carried)} steps${threads} + ${time(printing)} printing = ${all}`]];
+}
 
 const answerText = (figures: Figures, rows?: number) => (rows === undefined ? `${format(figures.samples)} samples of ${format(figures.series)} series` : many(rows, "row"));
 
 /** What the whole question took, by name. */
-function costsOf(figures: Figures): [string, string][] {
+function costsOf(figures: Figures, steps: Step[]): [string, string][] {
   // A file of before does not tell what was skipped.
   const { blocks_skipped: skipped = 0 } = figures;
   const blocks = figures.blocks_read + figures.blocks_summed + skipped;
@@ -87,14 +116,14 @@ function costsOf(figures: Figures): [string, string][] {
       : "none: all of it was still in memory"],
   ];
   if (pages > 0) costs.push(["cache", `${format(figures.pages_cached)} of ${format(pages)} pages were in memory (${Math.floor((100 * figures.pages_cached) / pages)} %)`]);
-  costs.push(["memory", `${format(figures.memory_peak_bytes, "bytes")} at most`], ["time", `${format(figures.took_ms / 1000, "seconds")} in the server`]);
+  costs.push(["memory", `${format(figures.memory_peak_bytes, "bytes")} at most`], ...timesOf(figures, steps));
   return costs;
 }
 
 /** A question, its steps and what they took, to be pasted into a message. */
 export function explained({ text, figures, rows, error }: Pick<Saved, "text" | "figures" | "rows" | "error">, steps: Step[]): string {
-  const tree = steps.map(({ depth, what, detail, took }) => `${"  ".repeat(depth + 1)}${[what, detail].filter(Boolean).join(" ")}${took ? ` (${tookText(took)})` : ""}`);
-  return [text, error ? `no answer: ${error}` : `answer: ${answerText(figures, rows)}`, ...tree, ...costsOf(figures).map(([name, said]) => `${name}: ${said}`)].join("\n") + "\n";
+  const tree = steps.map(({ depth, what, detail, took, error: failed }) => `${"  ".repeat(depth + 1)}${[what, detail].filter(Boolean).join(" ")}${took ? ` (${tookText(took)})` : ""}${failed ? `: no answer: ${failed}` : ""}`);
+  return [text, error ? `no answer: ${error}` : `answer: ${answerText(figures, rows)}`, ...tree, ...costsOf(figures, steps).map(([name, said]) => `${name}: ${said}`)].join("\n") + "\n";
 }
 
 /** A question, how it was answered, and what that took, as it is saved. */
@@ -149,15 +178,16 @@ function Steps({ letter, saved }: { letter: string; saved: Saved }) {
       </div>
       <ol class="tree">
         <li class="d0">{error ? <><b class="quiet">no answer</b> <span>{error}</span></> : <><b>answer</b> <span>{answerText(figures, rows)}</span></>}</li>
-        {steps.map(({ depth, what, detail, took }, at) => (
+        {steps.map(({ depth, what, detail, took, error: failed }, at) => (
           <li key={at} class={`d${Math.min(depth + 1, 8)}`}>
             <b>{what}</b> <span class="code">{detail}</span>
-            {took && <span class="took">{tookText(took)}<progress value={took.ms} max={Math.max(figures.took_ms, took.ms, 1e-9)} aria-hidden="true" /></span>}
+            {took && <span class="took">{tookText(took)}<progress value={took.own_ms ?? took.ms} max={Math.max(figures.took_ms, took.ms, 1e-9)} aria-hidden="true" /></span>}
+            {failed && <> <b class="quiet">no answer</b> <span>{failed}</span></>}
           </li>
         ))}
       </ol>
       {error && steps.length > 0 && <p class="note">These steps had begun; what they took until then stands beside them, where that is known.</p>}
-      <dl>{costsOf(figures).flatMap(([name, said]) => [<dt key={name}>{name}</dt>, <dd key={`${name} said`}>{said}</dd>])}</dl>
+      <dl>{costsOf(figures, steps).flatMap(([name, said]) => [<dt key={name}>{name}</dt>, <dd key={`${name} said`}>{said}</dd>])}</dl>
     </li>
   );
 }

@@ -41,7 +41,14 @@ function Ranks({ title, note, ranked }: { title: string; note: string; ranked: R
   );
 }
 
-export function Labelled({ label, value }: { label: string; value: string }) {
+interface Props {
+  label: string;
+  value: string;
+  /** Samples are gone, and with them perhaps names. */
+  onGone: () => void;
+}
+
+export function Labelled({ label, value, onGone }: Props) {
   const of = { label, ...(value ? { value } : {}) };
   const asked = useAsked(JSON.stringify(of), (signal) => cardinality({ ...of, limit: ASKED }, signal));
   const found = asked.answer;
@@ -77,7 +84,7 @@ export function Labelled({ label, value }: { label: string; value: string }) {
       {found && (found.series > 0 || turn > 0) && (
         <Delete
           meant={value ? { labels: { [label]: value } } : {}} begun={value ? [] : [{ label, pattern: "*", splits: false }]} name={value ? `${label}=${value}` : label}
-          turn={turn} onDone={() => { setTurn(turn + 1); asked.again(); }}
+          turn={turn} onDone={() => { setTurn(turn + 1); asked.again(); onGone(); }}
         />
       )}
     </div>

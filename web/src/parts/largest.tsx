@@ -93,7 +93,8 @@ export function Largest({ range }: { range: Range | null }) {
   const used = useAsked(`last ${key} ${asked.answer !== null}`, async (signal) => (asked.answer ? cardinality({ limit, last: "true" }, signal) : null));
   const lastOf = new Map((used.answer?.metrics ?? []).map(({ name, last_ms: last }) => [name, last]));
   const found = asked.answer;
-  const metrics = (found?.metrics ?? []).filter(({ name }) => !hidesOwn || !isOwn(name));
+  const [isIdle, setIsIdle] = useState(false);
+  const metrics = (found?.metrics ?? []).filter(({ name, asked: demand }) => (!hidesOwn || !isOwn(name)) && !(isIdle && demand));
   const listed = metrics.slice(0, rows.metrics);
   const more = (of: keyof Rows, name: string, known: number) => (
     <More name={name} shown={rows[of]} known={known} isCut={(found?.[of].length ?? 0) >= limit} onMore={() => setRows({ ...rows, [of]: rows[of] + LISTED_MORE })} />
@@ -120,9 +121,11 @@ export function Largest({ range }: { range: Range | null }) {
               {isDear && !range && !isWanted && <> <button type="button" class="plain" onClick={() => setIsWanted(true)}>count growth since yesterday</button></>}
             </p>
             {grown.error && <Failed error={grown.error} again={grown.again} />}
+            <label class="check"><input type="checkbox" checked={isIdle} onChange={(event) => setIsIdle(event.currentTarget.checked)} />only those that nobody asked for by name since the start</label>
+            {isIdle && !listed.length && <p class="note">All of them were asked for.</p>}
             <ul class="ranks">
-              {listed.map(({ name, series }) => (
-                <li key={name}><a href={metricAddress(name)}>{plain(name)}</a><span>{Boolean(grew?.of.get(name)) && <small title="How many more series report since yesterday than the day before">{signed(grew!.of.get(name)!)} a day</small>} {Boolean(lastOf.get(name)) && <small title={`Its last sample: ${timeText(lastOf.get(name)!, "local")}`}>{agoText(lastOf.get(name)!)}</small>} {format(series)}
+              {listed.map(({ name, series, asked: demand }) => (
+                <li key={name}><a href={metricAddress(name)}>{plain(name)}</a><span>{Boolean(grew?.of.get(name)) && <small title="How many more series report since yesterday than the day before">{signed(grew!.of.get(name)!)} a day</small>} <small title={demand ? `Asked for ${many(demand.count, "time")} since the start, last at ${timeText(demand.last_ms, "local")}` : "Nobody asked for it by its name since the start"}>{demand ? `asked ${agoText(demand.last_ms)}` : "not asked"}</small> {Boolean(lastOf.get(name)) && <small title={`Its last sample: ${timeText(lastOf.get(name)!, "local")}`}>sample {agoText(lastOf.get(name)!)}</small>} {format(series)}
                   {limited.of && <button type="button" class="plain" aria-label={`Limit the series of ${plain(name)}`} aria-expanded={limiting === name} onClick={() => setLimiting(limiting === name ? "" : name)}>limit</button>}</span><progress value={series} max={most} aria-hidden="true" />
                   {limiting === name && <LimitForm metric={name} series={series} limit={limited.of?.get(name)} onDone={() => { setLimiting(""); limited.again(); }} />}
                 </li>

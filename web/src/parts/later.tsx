@@ -4,7 +4,7 @@ import type { FunctionComponent } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { Failed, Loading } from "./small";
 
-type Files = typeof import("../pages/files");
+type Files = Omit<typeof import("../pages/files"), "completed">;
 
 type Props<Which extends keyof Files> = { which: Which } & (Files[Which] extends (props: infer Given) => unknown ? Given : unknown);
 

@@ -1,12 +1,12 @@
 // The table under a graph: each line with its figures, or what is under the crosshair.
 
 import { useMemo, useState } from "preact/hooks";
-import { useGrowing } from "../hooks";
 import { type Figures, figures } from "../series";
 import { type Zone, timeText } from "../time";
 import { type Unit, format } from "../units";
 import { COLORS, type Line } from "./chart";
 import { useOrder } from "./order";
+import { Room, useScrolled } from "./scrolled";
 
 interface Props {
   lines: Line[];
@@ -18,15 +18,8 @@ interface Props {
   onFocus: (index: number | null) => void;
 }
 
-/** Lines that are listed before somebody looks for others. */
-const LISTED_MAX = 200;
-
-/** Those that fill what is seen of the table. */
-const LISTED_FIRST = 25;
-
 export function Legend({ lines, unit, zone, isStacked, cursor, onToggle, onFocus }: Props) {
   const [search, setSearch] = useState("");
-  const [listed, onScroll] = useGrowing(LISTED_FIRST, LISTED_MAX);
   // Only what is under the crosshair changes with it.
   const all = useMemo(() => lines.map((line) => {
     const of = figures(line.values);
@@ -35,12 +28,13 @@ export function Legend({ lines, unit, zone, isStacked, cursor, onToggle, onFocus
   const found = useMemo(() => lines.map((line, index) => ({ line, index }))
     .filter(({ line }) => line.title.toLowerCase().includes(search.toLowerCase())), [lines, search]);
   const { shown, head } = useOrder(found, ({ line, index }, column) => (column === "title" ? line.title : all[index]?.of[column as keyof Figures] ?? null));
+  const { from, to, abovePx, belowPx, box, body, onScroll } = useScrolled(shown, shown.length);
   return (
     <div class="legend">
       {lines.length > 12 && (
         <input type="search" placeholder={`Find among ${lines.length} lines`} aria-label="Find a line" value={search} onInput={(event) => setSearch(event.currentTarget.value)} />
       )}
-      <div class="scroll" onScroll={onScroll}>
+      <div class="scroll" ref={box} onScroll={onScroll}>
         <table>
           <thead>
             <tr>
@@ -49,8 +43,9 @@ export function Legend({ lines, unit, zone, isStacked, cursor, onToggle, onFocus
               {head("min", "min", true)}{head("mean", "mean", true)}{head("max", "max", true)}
             </tr>
           </thead>
-          <tbody>
-            {shown.slice(0, listed).map(({ line, index }) => {
+          <tbody ref={body}>
+            <Room px={abovePx} />
+            {shown.slice(from, to).map(({ line, index }) => {
               const now = cursor ? format(cursor.values[index], line.unit ?? unit) : all[index]?.last;
               return (
                 <tr key={line.title} class={line.isHidden ? "off" : ""} onMouseEnter={() => onFocus(index)} onMouseLeave={() => onFocus(null)}>
@@ -66,10 +61,10 @@ export function Legend({ lines, unit, zone, isStacked, cursor, onToggle, onFocus
                 </tr>
               );
             })}
+            <Room px={belowPx} />
           </tbody>
         </table>
       </div>
-      {found.length > LISTED_MAX && <p class="note">{found.length - LISTED_MAX} more; find them by name.</p>}
     </div>
   );
 }

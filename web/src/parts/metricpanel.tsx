@@ -1,16 +1,19 @@
 // A metric over a range by what it is: a gauge as it is, a counter as a rate, a histogram as a map of its buckets.
 
 import { useState } from "preact/hooks";
-import { query } from "../api";
+import { type Panel, catalogue, facts, query } from "../api";
 import { answered, wantedOf } from "../asking";
 import { unknownName } from "../advice";
+import { NAME_CHARS_MAX } from "../board";
 import { database } from "../database";
+import { describedKind } from "../described";
 import { areBuckets, heat } from "../heat";
 import { useAsked } from "../hooks";
+import { type Halves, halvesOf, storedFields } from "../metric";
 import { type Filter, type Question, about, bodyOf, filteredOf, isPlainName } from "../question";
 import { type Scope, metricAddress, panelsAddress, rangeName, rangeText } from "../scope";
 import { type Series, isCounter, numbers, plain, sharedLabels, title } from "../series";
-import { exploring, unexplored, write } from "../state";
+import { exploring, textsAddress, unexplored, write } from "../state";
 import { RANGES, type Span, moves, step } from "../time";
 import { unitOf } from "../units";
 import { Chart } from "./chart";
@@ -22,6 +25,9 @@ import { Empty, Failed, Loading } from "./small";
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
+/** Metrics that hold another one's name and are looked at for it. */
+const SEARCHED = 100;
+
 /** Steps of a range: a map's are wider. */
 const STEPS = 240;
 const MAP_STEPS = 60;
@@ -31,6 +37,10 @@ const RATED_MS = 5 * MINUTE_MS;
 
 export interface Shown {
   kind: "gauge" | "counter" | "histogram";
+  /** Those of a name that OpenTSDB's language cannot say. */
+  halves?: Halves;
+  /** Whether whoever describes it says so. */
+  isCalled?: boolean;
   span: Span;
   series: Series[];
   /** Of several series that are drawn as their mean: the least and the greatest of them. */
@@ -42,6 +52,15 @@ export type As = "gauge" | "counter" | null;
 
 /** What Prometheus' libraries call the buckets of a histogram. */
 const isBucketName = (metric: string) => /^[a-zA-Z_:][\w:]*_bucket$/.test(metric);
+
+/** What a metric is by those who describe it. */
+async function kindOf(metric: string, signal: AbortSignal): Promise<string | undefined> {
+  const of = database();
+  const known = describedKind(of, metric);
+  if (known !== undefined) return known;
+  await catalogue("metrics", { search: metric, limit: SEARCHED, help: "true" }, signal).catch(() => undefined);
+  return describedKind(of, metric);
+}
 
 function bucketQuestion(metric: string, { start, end }: Span, filters: Filter[]): Question {
   const window = step(end - start, MAP_STEPS) > RATED_MS ? "$step" : "5m";
@@ -63,33 +82,49 @@ export async function shownOf(metric: string, scope: Scope, signal: AbortSignal,
     const series = await ask(bucketQuestion(metric, span, filters), MAP_STEPS);
     if (areBuckets(series)) return { kind: "histogram", span, series, ends: null };
   }
-  if (!isPlainName(metric)) return { kind: "gauge", span, series: await ask(about(metric, false, filters)), ends: null };
+  if (!isPlainName(metric)) {
+    const halves = await halvesOf(metric, storedFields(database()));
+    return { kind: "gauge", span, series: await ask(about(metric, false, filters, undefined, halves)), ends: null, halves };
+  }
   // The samples as they are tell a counter from a gauge: the last quarter of an hour is enough, where there are some.
   const stored = async (backMs: number) => {
     const start = Math.max(span.start, span.end - backMs);
     const body = { ...bodyOf(about(metric), { start, end: span.end }, step(HOUR_MS, STEPS)), text: `none:${metric}`, by_itself: true };
     return (await query(database(), body, signal).catch(() => null))?.series ?? [];
   };
-  const recent = await stored(HOUR_MS / 4);
+  const [recent, kind] = await Promise.all([stored(HOUR_MS / 4), kindOf(metric, signal)]);
   const looked = recent.length ? recent : await stored(HOUR_MS);
-  const counts = as ? as === "counter" : isCounter(looked.slice(0, 20), metric);
+  const isCalled = kind === "counter" || kind === "gauge";
+  const counts = as ? as === "counter" : isCalled ? kind === "counter" : isCounter(looked.slice(0, 20), metric);
   const isFolded = !counts && !filters.some(({ splits }) => splits);
   const [series, [min], [max]] = await Promise.all([
     ask(about(metric, counts, filters)), ...(["min", "max"] as const).map((by) => (isFolded && looked.length > 1 ? ask(about(metric, false, filters, by)) : [])),
   ] as Promise<Series[]>[]) as [Series[], Series[], Series[]];
-  return { kind: counts ? "counter" : "gauge", span, series, ends: series.length === 1 && min && max ? { min, max } : null };
+  return { kind: counts ? "counter" : "gauge", isCalled, span, series, ends: series.length === 1 && min && max ? { min, max } : null };
 }
 
 /** Explore with the metric as its panel shows it. */
 export const exploringAs = (metric: string, scope: Scope, shown: Shown | null) => (shown?.kind === "histogram"
   ? write({ ...unexplored(), database: database(), range: scope.range, view: "heatmap", questions: [bucketQuestion(metric, shown.span, scope.filters)] })
-  : exploring(metric, shown?.kind === "counter", scope));
+  : exploring(metric, shown?.kind === "counter", scope, shown?.halves));
 
-const said = ({ kind, ends }: Shown, as: As, { filters }: Scope) => {
+/** How long a dashboard's panel may take to find out what its metric is. */
+const PANEL_MS = 10_000;
+
+/** A panel of a dashboard that shows a metric as its page does, and texts as a table. */
+export async function panelOf(metric: string): Promise<Panel> {
+  const [scope, signal] = [{ range: unexplored().range, filters: [] }, AbortSignal.timeout(PANEL_MS)];
+  const shown = await shownOf(metric, scope, signal).catch(() => null);
+  const known = shown && !shown.series.length ? await facts({ metric }, signal).catch(() => null) : null;
+  const areTexts = known !== null && known.kinds.length > 0 && known.kinds.every((kind) => kind === "string");
+  return { title: metric.slice(0, NAME_CHARS_MAX), address: areTexts ? textsAddress(metric) : exploringAs(metric, scope, shown) };
+}
+
+const said = ({ kind, isCalled, ends }: Shown, as: As, { filters }: Scope) => {
   const splits = filters.filter((filter) => filter.splits).map(({ label }) => label);
   const averaged = splits.length ? `averaged by ${splits.join(", ")}` : filters.length ? "averaged over all such series" : "averaged over all series";
   switch (kind) {
-    case "counter": return `as a rate${as ? "" : ", because the values only grow"}, ${averaged}`;
+    case "counter": return `as a rate${as ? "" : isCalled ? ", because it is a counter" : ", because the values only grow"}, ${averaged}`;
     case "histogram": return "as a map of its buckets";
     default: return ends ? `${averaged}, between the least and the greatest of them` : averaged;
   }

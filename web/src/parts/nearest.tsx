@@ -2,10 +2,12 @@
 
 import { unknownName } from "../advice";
 import { catalogue } from "../api";
+import type { Outcome } from "../asking";
 import { useAsked } from "../hooks";
 import { nearest } from "../nearest";
 import { type Question, formOf, insteadOf, textOf } from "../question";
-import { LOOKED_AT, NEAREST_MAX, renamedIn, unknownOf } from "../unknown";
+import { type Explored, write } from "../state";
+import { LOOKED_AT, NEAREST_MAX, type Unknown, renamedIn, unknownOf } from "../unknown";
 
 interface Props {
   question: Question;
@@ -40,11 +42,26 @@ export function NearestOfNothing({ question, database, onChoose }: Props) {
   const look = ["opentsdb", "sql"].includes(question.language) ? null : unknownOf[question.language];
   const asked = useAsked(`${database} ${question.language} ${question.text}`, (signal) => (look ? look(question.text, database, signal) : Promise.resolve(null)));
   const unknown = asked.answer;
-  if (!unknown) return null;
+  return unknown && <Choices unknown={unknown} onChoose={(name) => onChoose(renamedIn(question, unknown, name))} />;
+}
+
+/** A name that is none, and those that may be meant. */
+export const Choices = ({ unknown: { said, others }, onChoose }: { unknown: Unknown; onChoose: (name: string) => void }) => (
+  <p class="bar nearest" role="status">
+    {said}{others.length > 0 && !said.endsWith(":") && " There are:"}
+    {others.map((name) => <button key={name} type="button" class="plain" onClick={() => onChoose(name)}>{name}</button>)}
+  </p>
+);
+
+/** Of a panel whose questions name what is not there: what is chosen is asked in Explore. */
+export function Misnamed({ outcomes, explored }: { outcomes: Outcome[]; explored: Explored }) {
   return (
-    <p class="bar nearest" role="status">
-      {unknown.said}{unknown.others.length > 0 && !unknown.said.endsWith(":") && " There are:"}
-      {unknown.others.map((name) => <button key={name} type="button" class="plain" onClick={() => onChoose(renamedIn(question, unknown.name, name))}>{name}</button>)}
-    </p>
+    <>
+      {outcomes.map(({ question, answer, error }, at) => {
+        const shared = { key: at, question, database: explored.database, onChoose: (next: Question) => { location.hash = write({ ...explored, questions: explored.questions.map((one) => (one.text === question.text ? next : one)) }); } };
+        if (error) return <Nearest {...shared} error={error} />;
+        return answer && !answer.series.length && !answer.tables?.length ? <NearestOfNothing {...shared} /> : null;
+      })}
+    </>
   );
 }

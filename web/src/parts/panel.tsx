@@ -14,11 +14,8 @@ import { write } from "../state";
 import { type Range, moves, timeText } from "../time";
 import { format } from "../units";
 import { COLORS, Chart } from "./chart";
-import { Heatmap } from "./heatmap";
-import { Samples } from "./samples";
+import { Later } from "./later";
 import { Failed, Loading } from "./small";
-import { Tables } from "./tables";
-import { Values } from "./values";
 
 /** Steps of a panel, which is narrower than Explore's graph. */
 const STEPS = 200;
@@ -40,7 +37,7 @@ export function PanelCard({ panel, over }: Props) {
   const explored = { ...saved, database: saved.database || database(), range: over ?? saved.range };
   const { range, view, zone } = explored;
   const asked = useAsked(JSON.stringify([panel.address, over]), (signal) => askAll(explored, signal, STEPS), moves(range.start) || moves(range.end) ? EVERY_MS : 0);
-  const outcomes = useMemo(() => shownIn(asked.answer?.outcomes ?? [], explored), [asked.answer, view]);
+  const outcomes = useMemo(() => (asked.answer ? shownIn(asked.answer, explored) : []), [asked.answer, view]);
   const found = useMemo(() => drawn(outcomes, explored.top, view === "table" && outcomes.length > 1), [outcomes]);
   const buckets = useMemo(() => (view === "heatmap" && areBuckets(found.series) ? heat(found.series, outcomes.every(({ question, answer }) => !answer || isGrowth(question))) : null), [found]);
   const zoom = ({ start, end }: { start: number; end: number }) => { location.hash = write({ ...explored, range: { start: String(start), end: String(end) } }); };
@@ -54,12 +51,13 @@ export function PanelCard({ panel, over }: Props) {
       </div>
       {failed && <Failed error={failed} again={asked.again} />}
       {!asked.answer && asked.isLoading && <Loading what="Asking…" />}
+      {asked.answer && !tables.length && (failed || !found.lines.length) && <Later which="Misnamed" outcomes={outcomes} explored={explored} />}
       {asked.answer && !failed && !found.lines.length && !tables.length && <p class="note">No samples in this range.</p>}
-      {tables.length > 0 && <Tables all={tables} zone={zone} />}
-      {found.lines.length > 0 && view === "table" && <Values of={found} zone={zone} label={panel.title} />}
-      {found.lines.length > 0 && view === "samples" && <Samples all={found.series} titleIn={found.titleIn} zone={zone} label={panel.title} />}
+      {tables.length > 0 && <Later which="Tables" all={tables} zone={zone} />}
+      {found.lines.length > 0 && view === "table" && <Later which="Values" of={found} zone={zone} label={panel.title} />}
+      {found.lines.length > 0 && view === "samples" && <Later which="Samples" all={found.series} titleIn={found.titleIn} zone={zone} label={panel.title} />}
       {found.lines.length > 0 && view === "number" && <Numbers of={found} />}
-      {asked.answer && buckets && <Heatmap heat={buckets} span={asked.answer.span} unit={found.unit} zone={zone} height={200} label={panel.title} onRange={zoom} />}
+      {asked.answer && buckets && <Later which="Heatmap" heat={buckets} span={asked.answer.span} unit={found.unit} zone={zone} height={200} label={panel.title} onRange={zoom} />}
       {asked.answer && found.lines.length > 0 && !buckets && (view === "graph" || view === "heatmap") && (
         <>
           <Chart

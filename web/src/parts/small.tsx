@@ -5,6 +5,12 @@ import { useState } from "preact/hooks";
 import { adviceOn } from "../advice";
 import { Refusal } from "../api";
 
+/** A line, and a mark under one of its letters. What stands before it may be blanks in the place of other statements, which tell nothing. */
+export function pointed(line: string, column: number): string {
+  const said = line.trimStart();
+  return `${said}\n${" ".repeat(Math.max(0, column - 1 - (line.length - said.length)))}^`;
+}
+
 interface FailedProps {
   error: Error;
   /** What was asked, where the error may lie in it. */
@@ -22,7 +28,7 @@ export function Failed({ error, text, again }: FailedProps) {
     <div class="failed" role="alert">
       <p>{error.message}</p>
       {line !== undefined && position && (
-        <pre>{`${line}\n${" ".repeat(Math.max(0, position.column - 1))}^`}</pre>
+        <pre>{pointed(line, position.column)}</pre>
       )}
       {advice && <p class="advice">{advice}</p>}
       {again && <p class="bar"><button type="button" onClick={again}>Retry</button></p>}
@@ -54,15 +60,28 @@ export const Loading = ({ what }: { what: string }) => (
   <div class="loading" role="status"><span aria-hidden="true" />{what}</div>
 );
 
+/** Puts a text on the clipboard. Without TLS browsers keep that shut, but for who copies on the page. */
+async function copied(text: string) {
+  if (navigator.clipboard) return navigator.clipboard.writeText(text);
+  const put = (event: ClipboardEvent) => {
+    event.clipboardData?.setData("text/plain", text);
+    event.preventDefault();
+    event.stopImmediatePropagation();
+  };
+  document.addEventListener("copy", put, { capture: true, once: true });
+  const isCopied = document.execCommand("copy");
+  document.removeEventListener("copy", put, { capture: true });
+  if (!isCopied) throw new Error("the browser copies nothing");
+}
+
 /** A button that puts a text on the clipboard and says so. */
 export function Copy({ text, children }: { text: () => string; children: ComponentChildren }) {
   const [said, setSaid] = useState("");
   const copy = async () => {
     try {
-      await navigator.clipboard.writeText(text());
+      await copied(text());
       setSaid("Copied");
     } catch {
-      // Without TLS some browsers keep the clipboard shut.
       setSaid("Select and copy by hand");
     }
     setTimeout(() => setSaid(""), 1500);

@@ -6,7 +6,7 @@ import { database } from "../database";
 import { useAsked } from "../hooks";
 import { metricAddress } from "../scope";
 import { spanText } from "../time";
-import { format } from "../units";
+import { format, many } from "../units";
 import { Chart } from "./chart";
 import { Failed, Loading, Meter, Tile } from "./small";
 
@@ -28,7 +28,7 @@ export function Storage({ now }: { now: Status }) {
     <>
       <div class="tiles">
         <Tile name="Disk free" value={format(store.disk_free_bytes, "bytes")} note={left ? `lasts ${spanText(left * 1000)} at the pace of the last day` : `${format(store.disk_reserve_bytes, "bytes")} of it are kept for the next flush`} />
-        <Tile name="Parts" value={format(store.parts)} note={`${format(store.part_samples)} samples in ${format(store.part_bytes, "bytes")}${store.part_samples ? `, ${format(store.part_bytes / store.part_samples, "bytes")} each` : ""}`} />
+        <Tile name="Parts" value={format(store.parts)} note={partsNote(store)} />
         <Tile name="To be merged" value={`${format(store.merge_debt_parts)} parts`} note={`${format(store.merge_debt_bytes, "bytes")}; ${format(store.merges)} merges so far`} />
         <Tile name="Log" value={format(store.wal_bytes, "bytes")} note={`${format(store.wal_unsynced_bytes, "bytes")} not yet synced`} />
         <Tile name="Sync takes" value={format(mean, "seconds")} note={`on average of ${format(store.wal_syncs)}; ${format(store.wal_sync_max_us / 1e6, "seconds")} at most`} />
@@ -69,6 +69,13 @@ export function Storage({ now }: { now: Status }) {
       </section>
     </>
   );
+}
+
+/** What parts hold; and as long as there are none, where everything is. */
+export function partsNote({ parts, part_samples: samples, part_bytes: bytes, head_bytes: head, samples: came }: Pick<NonNullable<Status["store"]>, "parts" | "part_samples" | "part_bytes" | "head_bytes" | "samples">): string {
+  if (parts) return `${many(samples, "sample")} in ${format(bytes, "bytes")}${samples ? `, ${format(bytes / samples, "bytes")} each` : ""}`;
+  if (!came && !head) return "nothing is stored yet";
+  return `nothing is flushed yet: ${came ? `${many(came, "sample")} since the start, ` : "samples, "}${format(head, "bytes")}, are in memory and in the log`;
 }
 
 const SIZES_LISTED = 20;

@@ -12,24 +12,43 @@ export interface Suggestion {
 
 interface Props {
   value: string;
+  /** What was typed on this value before, and not said. */
+  begun?: string | undefined;
   label: string;
   placeholder?: string;
   className?: string;
   /** Whether it is to be typed into as soon as it is there. */
   isFirst?: boolean;
+  /** Whether its names wait then until they are wanted, as they would lie on what stands below. */
+  isQuiet?: boolean;
   /** Names for what was typed. */
   suggest: (typed: string, signal: AbortSignal) => Promise<Suggestion[]>;
   onChange: (value: string) => void;
+  /** Hears what is typed, and not said yet. */
+  onType?: (typed: string) => void;
 }
 
 const NAMES_SUGGESTED = 30;
 
+/** Names that are looked at for the best of them. */
+const NAMES_LOOKED_AT = 200;
+
+/** What this server writes about itself. */
+const OWN = /^foliot[._]/;
+
+/** Names that hold what was typed: first those that begin with it, and those last that the server writes about itself. */
+export function bestFirst(names: string[], typed: string): string[] {
+  const low = typed.toLowerCase();
+  const rank = (name: string) => (low && name.toLowerCase().startsWith(low) ? 0 : OWN.test(name) ? 2 : 1);
+  return [...names].sort((a, b) => rank(a) - rank(b));
+}
+
 /** Suggests names of the catalogue. */
 export const named = (of: string, params: Record<string, string>) => async (typed: string, signal: AbortSignal) => {
   const search = typed.replace(/[*|].*$/, "");
-  const asked = { ...params, search, limit: NAMES_SUGGESTED, ...(of === "metrics" ? { help: "true" } : {}) };
+  const asked = { ...params, search, limit: NAMES_LOOKED_AT, ...(of === "metrics" ? { help: "true" } : {}) };
   const { names, help } = await catalogue(of, asked, signal);
-  return names.map((name) => {
+  return bestFirst(names, search).slice(0, NAMES_SUGGESTED).map((name) => {
     const note = help?.[name]?.help;
     return note ? { name, note } : { name };
   });
@@ -42,9 +61,9 @@ export function meant(typed: string, names: string[]): string {
   return names.find((name) => name.toLowerCase().includes(said.toLowerCase())) ?? typed;
 }
 
-export function Suggest({ value, label, placeholder, className, isFirst = false, suggest, onChange }: Props) {
+export function Suggest({ value, begun, label, placeholder, className, isFirst = false, isQuiet = false, suggest, onChange, onType }: Props) {
   const id = useId();
-  const [typed, setTyped] = useState(value);
+  const [typed, setTyped] = useState(begun ?? value);
   const [offers, setOffers] = useState<Suggestion[]>([]);
   const names = offers.map(({ name }) => name);
   const [isOpen, setIsOpen] = useState(false);
@@ -55,8 +74,11 @@ export function Suggest({ value, label, placeholder, className, isFirst = false,
     if (!isFirst) return;
     field.current?.focus();
     field.current?.select();
+    if (isQuiet) setIsOpen(false);
   }, [isFirst]);
-  useEffect(() => setTyped(value), [value]);
+  // What was typed on a value and not said stands there again where that comes back.
+  const half = useRef(begun === undefined ? null : { value, typed: begun });
+  useEffect(() => setTyped(half.current?.value === value ? half.current.typed : value), [value]);
   useEffect(() => {
     if (!isOpen) return undefined;
     const abort = new AbortController();
@@ -75,13 +97,14 @@ export function Suggest({ value, label, placeholder, className, isFirst = false,
   const isSaid = useRef(false);
   const choose = (name: string) => {
     isSaid.current = true;
+    half.current = null;
     setTyped(name);
     setIsOpen(false);
     setAt(-1);
     if (name !== value) onChange(name);
   };
   const onKey = (event: KeyboardEvent) => {
-    if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+    if (!event.ctrlKey && (event.key === "ArrowDown" || event.key === "ArrowUp")) {
       event.preventDefault();
       setIsOpen(true);
       const move = event.key === "ArrowDown" ? 1 : -1;
@@ -104,9 +127,9 @@ export function Suggest({ value, label, placeholder, className, isFirst = false,
         ref={field} type="text" role="combobox" aria-label={label} aria-expanded={isShown} aria-controls={id} aria-autocomplete="list"
         aria-activedescendant={at >= 0 ? `${id}-${at}` : undefined}
         placeholder={placeholder} value={typed} autocomplete="off" spellcheck={false}
-        onInput={(event) => { isSaid.current = false; setTyped(event.currentTarget.value); setIsOpen(true); setAt(-1); }}
-        onFocus={() => setIsOpen(true)}
-        onBlur={() => { setIsOpen(false); if (typed !== value && !isSaid.current) onChange(typed); }}
+        onInput={(event) => { isSaid.current = false; half.current = { value, typed: event.currentTarget.value }; setTyped(event.currentTarget.value); onType?.(event.currentTarget.value); setIsOpen(true); setAt(-1); }}
+        onFocus={() => setIsOpen(true)} onClick={() => setIsOpen(true)}
+        onBlur={() => { setIsOpen(false); half.current = null; if (typed !== value && !isSaid.current) onChange(typed); }}
         onKeyDown={onKey}
       />
       {isShown && (

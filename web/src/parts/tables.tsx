@@ -1,48 +1,53 @@
 // Answers that are tables: what statements tell that is no samples, as SHOW of InfluxQL, and all that SQL answers.
 
+import type { ComponentChildren } from "preact";
+import { useMemo } from "preact/hooks";
 import type { Table } from "../api";
-import { useGrowing } from "../hooks";
 import type { Value } from "../series";
 import { type Zone, nanoText } from "../time";
 import { inShort } from "../units";
-import { useOrder } from "./order";
-
-/** Rows that fill what is seen of a table. */
-const ROWS_FIRST = 50;
+import { type Column, LongTable } from "./longtable";
 
 const NUMBERS = new Set(["float", "integer", "unsigned"]);
 
-/** Columns of a table that is no wider than what stands in it. */
-const FEW = 4;
+/** Tables of one answer, as SHOW FIELD KEYS has, from which on they are many. */
+const MANY = 5;
 
-export function Tables({ all, zone }: { all: Table[]; zone: Zone }) {
-  return <>{all.map((table, at) => <Told key={at} table={table} zone={zone} />)}</>;
+interface Props {
+  all: Table[];
+  zone: Zone;
+  /** What is said behind the last row of the last one. */
+  end?: ComponentChildren;
 }
 
-function Told({ table, zone }: { table: Table; zone: Zone }) {
-  const { name, labels, columns, rows, kinds } = table;
-  const isNumber = columns.map((_, at) => (kinds ? NUMBERS.has(kinds[at]!) : rows.length > 0 && rows.every((row) => typeof row[at] === "number")));
-  const { shown, head } = useOrder(rows, (row, column) => {
-    const value = row[Number(column)] ?? null;
-    return typeof value === "boolean" ? Number(value) : value;
+export function Tables({ all, zone, end }: Props) {
+  return <>{all.map((table, at) => <Told key={at} table={table} zone={zone} isOneOfMany={all.length >= MANY} end={at === all.length - 1 ? end : null} />)}</>;
+}
+
+/** Columns of a table, of which times are texts of a zone. */
+function columnsOf({ columns, rows, kinds }: Table, zone: Zone): Column<Value[]>[] {
+  return columns.map((name, at): Column<Value[]> => {
+    const isTime = kinds?.[at] === "time";
+    const raw = (row: Value[]) => row[at] ?? null;
+    const value = (row: Value[]) => (isTime && raw(row) !== null ? nanoText(String(raw(row)), zone) : raw(row));
+    const inFull = (found: Value) => (typeof found === "number" && inShort(found) !== String(found) ? String(found) : undefined);
+    return {
+      name, isLine: isTime, isNumber: kinds ? NUMBERS.has(kinds[at]!) : rows.length > 0 && rows.every((row) => typeof row[at] === "number"), value,
+      order: (row) => { const found = raw(row); return typeof found === "boolean" ? Number(found) : found; },
+      shown: (row) => { const found = value(row); return found === null ? "–" : inShort(found); },
+      hint: (row) => inFull(raw(row)),
+    };
   });
-  const [listed, onScroll] = useGrowing(ROWS_FIRST, rows.length);
-  const text = (value: Value, at: number) => (value === null ? "–" : kinds?.[at] === "time" ? nanoText(String(value), zone) : inShort(value));
-  const whole = (value: Value) => (typeof value === "number" && inShort(value) !== String(value) ? String(value) : undefined);
+}
+
+function Told({ table, zone, isOneOfMany, end }: { table: Table; zone: Zone; isOneOfMany: boolean; end: ComponentChildren }) {
+  const { name, labels, rows } = table;
+  const columns = useMemo(() => columnsOf(table, zone), [table, zone]);
   const title = [name, ...Object.entries(labels).map(([label, value]) => `${label}=${value}`)].filter(Boolean).join(", ");
   return (
     <>
       {title && <h3>{title} <span class="note">{rows.length} {rows.length === 1 ? "row" : "rows"}</span></h3>}
-      <div class="scroll tall" tabIndex={0} role="region" aria-label={title || columns.join(", ")} onScroll={onScroll}>
-        <table class={columns.length <= FEW ? "few" : ""}>
-          <thead><tr>{columns.map((column, at) => head(String(at), column, isNumber[at]))}</tr></thead>
-          <tbody>
-            {shown.slice(0, listed).map((row, at) => (
-              <tr key={at}>{columns.map((_, place) => <td key={place} class={isNumber[place] ? "number" : kinds?.[place] === "time" ? "nowrap" : ""} title={whole(row[place] ?? null)}>{text(row[place] ?? null, place)}</td>)}</tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <LongTable rows={rows} columns={columns} label={title || table.columns.join(", ")} isOneOfMany={isOneOfMany} end={end} />
     </>
   );
 }

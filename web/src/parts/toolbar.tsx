@@ -2,6 +2,7 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { useLong } from "../hooks";
+import { hasTables } from "../question";
 import type { Explored } from "../state";
 import { CALENDAR, RANGES, type Span, calendarSpan, instant, moved, span, timeText, widened } from "../time";
 import { Menu } from "./menu";
@@ -99,7 +100,7 @@ export function Toolbar({ explored, set, isLoading, onRun, onStop }: Props) {
       </select>
       {isLong
         ? <button type="button" class="main run" onClick={onStop}>Cancel</button>
-        : <button type="submit" class="main run" aria-busy={isLoading}>Run</button>}
+        : <button type="submit" class="main run" aria-busy={isLoading} title="All queries, with all their statements">Run</button>}
     </form>
   );
 }
@@ -114,7 +115,7 @@ export function ViewBar({ explored, set, hasBuckets, shown }: Pick<Props, "explo
     <div class="view">
       <div class="segments" role="group" aria-label="View">
         {VIEWS.filter(([view]) => hasBuckets || view !== "heatmap").map(([view, title, hint]) => (
-          <button key={view} type="button" title={hint} aria-pressed={view === shown} onClick={() => set({ view, isDrawn: view === "graph" && explored.questions.some(({ language }) => language === "sql") })}>{title}</button>
+          <button key={view} type="button" title={hint} aria-pressed={view === shown} onClick={() => set({ view, isDrawn: view === "graph" && explored.questions.some(({ language }) => hasTables(language)) })}>{title}</button>
         ))}
       </div>
       <select aria-label="Lines" title="Lines that are shown, by their means" value={String(explored.top)} onChange={(event) => set({ top: Number(event.currentTarget.value) })}>
@@ -127,14 +128,36 @@ export function ViewBar({ explored, set, hasBuckets, shown }: Pick<Props, "explo
   );
 }
 
-/** Where the axis of values begins and ends; what is no number is what fits. */
+/** A number as people type it: "5k", "1.5M", "−3"; null for nothing, and NaN for what is none. */
+export function endOf(text: string): number | null {
+  const found = /^\s*([-−+]?[\d.,]+(?:e[-+]?\d+)?)\s*([kMG]?)\s*$/i.exec(text);
+  if (!text.trim()) return null;
+  return found ? Number(found[1]!.replace("−", "-").replace(",", ".")) * ({ k: 1e3, m: 1e6, g: 1e9 }[found[2]!.toLowerCase()] ?? 1) : NaN;
+}
+
+/** Where the axis of values begins and ends; where nothing is said, what fits. */
 function YEnds({ ends, onChange }: { ends: Explored["yRange"]; onChange: (ends: Explored["yRange"]) => void }) {
-  const [low, high] = ends;
-  const end = (text: string) => (text.trim() && Number.isFinite(Number(text)) ? Number(text) : null);
+  const [typed, setTyped] = useState<[string, string] | null>(null);
+  const [isTaken, setIsTaken] = useState(false);
+  const shown: [string, string] = typed ?? [String(ends[0] ?? ""), String(ends[1] ?? "")];
+  const [low, high] = shown.map(endOf) as [number | null, number | null];
+  const wrong = Number.isNaN(low) || Number.isNaN(high) ? "no number: as 5, 0.5 or 5k" : low !== null && high !== null && low >= high ? "the least is not below the greatest" : "";
+  const take = () => {
+    setIsTaken(true);
+    if (wrong) return;
+    setTyped(null);
+    onChange([low, high]);
+  };
+  const type = (next: [string, string]) => {
+    setIsTaken(false);
+    setTyped(next);
+  };
+  const isTold = isTaken && wrong !== "";
   return (
     <span class="between">
-      <input type="text" class="y-end" size={4} placeholder="y from" aria-label="Least value that is shown" value={low ?? ""} onChange={(event) => onChange([end(event.currentTarget.value), high])} />
-      <input type="text" class="y-end" size={4} placeholder="y to" aria-label="Greatest value that is shown" value={high ?? ""} onChange={(event) => onChange([low, end(event.currentTarget.value)])} />
+      <input type="text" class="y-end" size={4} placeholder="y from" aria-label="Least value that is shown" aria-invalid={isTold} value={shown[0]} onInput={(event) => type([event.currentTarget.value, shown[1]])} onChange={take} />
+      <input type="text" class="y-end" size={4} placeholder="y to" aria-label="Greatest value that is shown" aria-invalid={isTold} value={shown[1]} onInput={(event) => type([shown[0], event.currentTarget.value])} onChange={take} />
+      {isTold && <span class="note" role="status">{wrong}</span>}
     </span>
   );
 }

@@ -2,17 +2,13 @@
 
 import { useMemo } from "preact/hooks";
 import type { Drawn } from "../asking";
-import { useGrowing } from "../hooks";
 import { type Series, type Value, isExact, labelsOf, nameOf } from "../series";
 import { type Zone, timeText } from "../time";
 import { inShort } from "../units";
-import { useOrder } from "./order";
+import { type Column, LongTable } from "./longtable";
 
 /** Labels that have columns of their own. */
 const LABELS_MAX = 12;
-
-/** Rows that fill what is seen of the table. */
-const ROWS_FIRST = 50;
 
 const labelOf = ({ labels }: Series, name: string) => (Object.hasOwn(labels, name) ? labels[name]! : null);
 
@@ -39,37 +35,18 @@ export function Values({ of, zone, label }: { of: Drawn; zone: Zone; label: stri
   const labels = useMemo(() => labelsOf(all).slice(0, LABELS_MAX), [all]);
   // What PromQL computes has no name, but its text is one.
   const named = ({ series }: Row) => nameOf(series) || questionIn(series).text;
-  const { shown, head } = useOrder(rows, (row, column) => {
-    if (column === "letter") return letterIn(row.series);
-    if (column === "name") return named(row);
-    if (column === "value") return row.number ?? (typeof row.value === "string" ? row.value : null);
-    return column === "time" ? row.atMs : labelOf(row.series, column.slice(1));
-  });
-  const [listed, onScroll] = useGrowing(ROWS_FIRST, rows.length);
-  const hasLetters = all.some((series) => letterIn(series));
-  return (
-    <div class="scroll tall" tabIndex={0} role="region" aria-label={label} onScroll={onScroll}>
-      <table>
-        <thead>
-          <tr>
-            {hasLetters && head("letter", <span class="unseen">Query</span>)}
-            {head("name", "Series")}
-            {labels.map((name) => head(`=${name}`, name))}
-            {head("value", "Value", true)}{head("time", "Time", true)}
-          </tr>
-        </thead>
-        <tbody>
-          {shown.slice(0, listed).map((row, at) => (
-            <tr key={at}>
-              {hasLetters && <td>{letterIn(row.series)}</td>}
-              <td>{named(row)}</td>
-              {labels.map((name) => <td key={name}>{labelOf(row.series, name)}</td>)}
-              <td class="number" title={row.value === null ? undefined : String(row.value)}>{row.value === null ? "–" : inShort(row.value)}</td>
-              <td class="number nowrap">{row.atMs === null ? "–" : timeText(row.atMs, zone)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
-  );
+  const columns = useMemo((): Column<Row>[] => [
+    ...(all.some((series) => letterIn(series)) ? [{ name: "query", title: <span class="unseen">Query</span>, ...textual(({ series }: Row) => letterIn(series)) }] : []),
+    { name: "series", title: "Series", ...textual(named) },
+    ...labels.map((name) => ({ name, ...textual(({ series }: Row) => labelOf(series, name)), shown: ({ series }: Row) => labelOf(series, name) })),
+    {
+      name: "value", title: "Value", isNumber: true, value: (row) => row.value, order: (row) => row.number ?? (typeof row.value === "string" ? row.value : null),
+      shown: ({ value }) => (value === null ? "–" : inShort(value)), hint: ({ value }) => (value === null ? undefined : String(value)),
+    },
+    { name: "time", title: "Time", isNumber: true, isLine: true, value: ({ atMs }) => (atMs === null ? null : timeText(atMs, zone)), order: ({ atMs }) => atMs },
+  ], [of, zone]);
+  return <LongTable rows={rows} columns={columns} label={label} />;
 }
+
+/** A column of texts, which are what it is ordered by, too. */
+const textual = <T extends string | null>(text: (row: Row) => T) => ({ value: text, order: text });
