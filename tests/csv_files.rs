@@ -11,36 +11,12 @@
 
 mod harness;
 
+use harness::command::{run, run_on, said, succeed};
 use harness::{Scratch, Server, foliot};
 use std::io::Write;
 use std::path::Path;
-use std::process::{Output, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
-
-/// Runs `foliot` with the given words.
-fn run(words: &[&str]) -> Output {
-    run_on(words, b"")
-}
-
-/// The same, with something at its standard input.
-fn run_on(words: &[&str], input: &[u8]) -> Output {
-    let mut command = foliot();
-    command.args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    // What reads nothing of it ends before.
-    let _ = child.stdin.take().unwrap().write_all(input);
-    child.wait_with_output().unwrap()
-}
-
-fn said(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-fn succeed(words: &[&str]) -> Output {
-    let output = run(words);
-    assert!(output.status.success(), "{words:?}: {}", said(&output));
-    output
-}
 
 /// What is in a store, as CSV.
 fn exported(store: &Path) -> String {

@@ -10,7 +10,7 @@
 
 mod harness;
 
-use harness::api::{ROOT, described, get};
+use harness::api::{ROOT, described, get, write};
 use harness::{Scratch, Server, foliot};
 use serde_json::{Value, json};
 
@@ -33,11 +33,6 @@ fn started(dir: &Scratch) -> Server {
         .flat_map(|(line, samples)| (1..=*samples).map(move |second| format!("{line} {second}\n")));
     write(&server, &lines.collect::<String>());
     server
-}
-
-fn write(server: &Server, lines: &str) {
-    let written = server.post("/write?db=default&precision=s", lines);
-    assert_eq!(written.status, 204, "{}", written.text());
 }
 
 fn delete(server: &Server, body: &Value, status: u16) -> Value {

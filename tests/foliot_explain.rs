@@ -11,18 +11,9 @@
 
 mod harness;
 
-use harness::api::{ROOT, get, post};
+use harness::api::{ROOT, ask, get, post, write};
 use harness::{Scratch, Server};
 use serde_json::{Value, json};
-
-fn ask(server: &Server, body: &Value) -> Value {
-    post(server, "query", body, 200)
-}
-
-fn write(server: &Server, lines: &str) {
-    let response = server.post("/write?db=default&precision=s", lines);
-    assert_eq!(response.status, 204, "{}", response.text());
-}
 
 /// The steps of a tree, the outer ones first: what they do, and their series and samples.
 fn steps(node: &Value) -> Vec<(String, u64, u64)> {

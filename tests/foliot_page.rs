@@ -12,17 +12,12 @@
 
 mod harness;
 
-use harness::api::{ROOT, delete, described, get, post};
+use harness::api::{ROOT, delete, described, get, post, write};
 use harness::{PATIENCE, Scratch, Server};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::io::Write;
 use std::time::{Duration, Instant};
-
-fn write(server: &Server, lines: &str) {
-    let response = server.post("/write?db=default&precision=s", lines);
-    assert_eq!(response.status, 204, "{}", response.text());
-}
 
 fn import(server: &Server, params: &str, text: &str, status: u16) -> Value {
     let path = format!("{ROOT}/import?{params}");

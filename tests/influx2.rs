@@ -10,31 +10,10 @@
 
 mod harness;
 
+use harness::command::{lines, run, said};
 use harness::target::{Answer, Target};
-use harness::{Scratch, Server, foliot};
+use harness::{Scratch, Server};
 use std::path::{Path, PathBuf};
-use std::process::{Output, Stdio};
-
-fn run(words: &[&str]) -> Output {
-    let mut command = foliot();
-    command.args(words).env_remove("INFLUX_TOKEN").stdin(Stdio::null()).output().unwrap()
-}
-
-fn said(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-/// The lines of a database, sorted, without the head of the dump.
-fn lines(store: &Path, database: &str) -> Vec<String> {
-    let words = ["export", "--format", "line", "--db", database, "--data-dir"];
-    let exported = run(&[&words[..], &[store.to_str().unwrap()]].concat());
-    assert!(exported.status.success(), "{}", said(&exported));
-    let text = String::from_utf8(exported.stdout).unwrap();
-    let mut lines: Vec<String> =
-        text.lines().filter(|line| !line.starts_with(['#', 'C'])).map(str::to_owned).collect();
-    lines.sort_unstable();
-    lines
-}
 
 /// Files that InfluxDB 1.6.7 wrote, laid out as version 2 lays them, and what that InfluxDB
 /// answered; `testdata/README.md` says more.

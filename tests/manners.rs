@@ -76,7 +76,8 @@ fn a_password_is_asked_for_twice_and_never_shown() {
 #[test]
 fn a_signal_while_a_password_is_typed_leaves_the_terminal_as_it_was() {
     use rustix::process::Signal;
-    for (signal, code) in [(Signal::TERM, 143), (Signal::INT, 130), (Signal::HUP, 129)] {
+    let ends = [(Signal::TERM, 143), (Signal::INT, 130), (Signal::HUP, 129), (Signal::QUIT, 131)];
+    for (signal, code) in ends {
         let dir = Scratch::new();
         let mut command = foliot();
         command.args(["user", "add", "ann", "--role", "read", "--data-dir"]).arg(dir.path());
@@ -487,6 +488,8 @@ fn the_documents_are_there_without_a_network() {
     }
     assert!(seen.len() > 25, "{seen:?}");
     assert!(seen.contains(&"/docs/guides/telegraf.md".to_owned()), "{seen:?}");
+    let bare = server.get("/docs/protocols/sql");
+    assert_eq!((bare.status, bare.header("location")), (302, "/docs/protocols/sql.md"));
     let missing = server.get("/docs/../MANIFEST");
     assert_eq!(missing.status, 404, "{}", missing.text());
     server.stop();

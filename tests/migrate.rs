@@ -10,6 +10,7 @@
 
 mod harness;
 
+use harness::command::{self, said};
 use harness::{Scratch, Server, foliot};
 use serde_json::Value as Json;
 use std::path::{Path, PathBuf};
@@ -17,13 +18,7 @@ use std::process::{Output, Stdio};
 
 /// Runs `foliot` with the given words and a data directory.
 fn run(words: &[&str], store: &Path) -> Output {
-    let mut command = foliot();
-    command.args(words).arg("--data-dir").arg(store);
-    command.stdin(Stdio::null()).output().unwrap()
-}
-
-fn said(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
+    command::run(&[words, &["--data-dir", store.to_str().unwrap()]].concat())
 }
 
 /// Imports `dump` into a new store and returns what an export of it says.

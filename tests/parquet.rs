@@ -11,34 +11,9 @@
 
 mod harness;
 
-use harness::{Scratch, Server, foliot};
+use harness::command::{lines, run, said, succeed};
+use harness::{Scratch, Server};
 use std::path::{Path, PathBuf};
-use std::process::{Output, Stdio};
-
-/// Runs `foliot` with the given words.
-fn run(words: &[&str]) -> Output {
-    foliot().args(words).stdin(Stdio::null()).output().unwrap()
-}
-
-fn said(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-fn succeed(words: &[&str]) -> Output {
-    let output = run(words);
-    assert!(output.status.success(), "{words:?}: {}", said(&output));
-    output
-}
-
-/// The lines of what is in a store, sorted, without the head of the dump.
-fn lines(store: &Path) -> Vec<String> {
-    let exported = succeed(&["export", "--format", "line", "--data-dir", store.to_str().unwrap()]);
-    let text = String::from_utf8(exported.stdout).unwrap();
-    let mut lines: Vec<String> =
-        text.lines().filter(|line| !line.starts_with(['#', 'C'])).map(str::to_owned).collect();
-    lines.sort_unstable();
-    lines
-}
 
 const LINES: &str = "\
 bare v=2 -5
@@ -74,9 +49,9 @@ fn an_export_comes_back_as_it_was() {
     assert!(!second.exists(), "nothing is written");
     let imported = succeed(&["import", "parquet", file_name, "--data-dir", second_dir]);
     assert!(said(&imported).contains("8 rows stored, 0 refused"), "{}", said(&imported));
-    let there = lines(&second);
+    let there = lines(&second, "default");
     assert_eq!(there.len(), 8, "{there:?}");
-    assert_eq!(there, lines(&first));
+    assert_eq!(there, lines(&first, "default"));
 }
 
 #[test]
@@ -92,7 +67,7 @@ fn groups_of_rows_follow_each_other() {
     succeed(&["export", "--format", "parquet", "--data-dir", &first, &file]);
     let imported = succeed(&["import", "parquet", &file, "--data-dir", &second]);
     assert!(said(&imported).contains("140000 rows stored, 0 refused"), "{}", said(&imported));
-    assert_eq!(lines(Path::new(&second)), lines(Path::new(&first)));
+    assert_eq!(lines(Path::new(&second), "default"), lines(Path::new(&first), "default"));
 }
 
 /// A file that PyArrow wrote, by `tests/foreign/parquet.py`: gzip, snappy and zstd, pages of
@@ -398,7 +373,7 @@ fn an_answer_is_a_file_that_can_be_imported() {
         "cpu,host=b cores=2i 2000000000",
         "cpu,host=b usage=1 2000000000",
     ];
-    assert_eq!(lines(&store), expected);
+    assert_eq!(lines(&store, "default"), expected);
     // OpenTSDB's words: the same values, as floats, under the metric's name.
     let answer = ask("m=none:cpu.cores{host=*}", &["--start", "1"]);
     assert!(answer.status.success(), "{}", said(&answer));
@@ -407,7 +382,7 @@ fn an_answer_is_a_file_that_can_be_imported() {
     succeed(&["import", "parquet", file.to_str().unwrap(), "--data-dir", again.to_str().unwrap()]);
     // Its times are milliseconds.
     let expected = ["cpu.cores,host=a value=4 1000000000", "cpu.cores,host=b value=2 2000000000"];
-    assert_eq!(lines(&again), expected);
+    assert_eq!(lines(&again, "default"), expected);
     for (statement, expected) in [
         ("SELECT", "error parsing query"),
         ("SHOW FIELD KEYS; SHOW TAG KEYS", "these are several statements"),

@@ -98,3 +98,14 @@ pub(crate) fn delete(server: &Server, what: &str, status: u16) -> Value {
     let path = format!("{ROOT}/{what}");
     described("DELETE", &path, &server.request("DELETE", &path, &[], b""), status)
 }
+
+/// The answer to a question.
+pub(crate) fn ask(server: &Server, body: &Value) -> Value {
+    post(server, "query", body, 200)
+}
+
+/// Stores lines of whole seconds in the default database.
+pub(crate) fn write(server: &Server, lines: &str) {
+    let response = server.post("/write?db=default&precision=s", lines);
+    assert_eq!(response.status, 204, "{}", response.text());
+}

@@ -6,6 +6,7 @@
 
 pub(crate) mod api;
 pub(crate) mod broker;
+pub(crate) mod command;
 pub(crate) mod influx;
 pub(crate) mod remote;
 pub(crate) mod target;

@@ -330,8 +330,11 @@ test("all rows of a statement come from the server where the page has the first 
   assert.equal(readFileSync(await (await saving).path(), "utf8").trim().split("\n").length, 10_004);
   const again = page.waitForEvent("download");
   await page.getByRole("button", { name: "Download" }).click();
-  await page.locator(".menu-list").getByRole("button", { name: "All rows, CSV" }).click();
-  assert.equal((await again).suggestedFilename(), "foliot.csv");
+  await page.locator(".menu-list").getByText("These have the first 10k rows.").waitFor();
+  await page.locator(".menu-list").getByRole("button", { name: "All rows, JSON lines" }).click();
+  const lines = await again;
+  assert.equal(lines.suggestedFilename(), "foliot.jsonl");
+  assert.equal(readFileSync(await lines.path(), "utf8").trim().split("\n").length, 10_003);
 });
 
 test("cells are chosen by mouse and by keys, and copied, also those that are not on the page", async () => {

@@ -65,7 +65,7 @@ function bound(text: string, next: (text: string) => Word, values: Record<string
 }
 
 /** An address of the door whose language it is, for clients that speak that; SQL's knows several formats. */
-export function link(origin: string, database: string, body: Body, format: "json" | "csv" = "json"): string {
+export function link(origin: string, database: string, body: Body, format: "json" | "jsonl" | "csv" = "json"): string {
   const named: [string, string][] = database ? [["db", database]] : [];
   if (body.language === "opentsdb") {
     const m = withStep(body.text, `${body.step_ms}ms`);

@@ -22,7 +22,7 @@ import { nextSqlWord, quotedSql, quotedSqlValue } from "./sql";
 import { type SqlExpected, sqlExpected } from "./sqlexpected";
 import { SQL_CLAUSES, SQL_HELP, SQL_SIGNATURES, SQL_WINDOW } from "./sqlfunctions";
 import { OWN, WITHOUT_OWN } from "./parts/own";
-import { type Language, TO_FILL_IN, bodyOf, selectorOf } from "./question";
+import { type Language, TO_FILL_IN, bodyOf, metricText, selectorOf } from "./question";
 import { partAt } from "./cursor";
 import { runMarks } from "./runmarks";
 import { checked } from "./statements";
@@ -250,7 +250,7 @@ async function opentsdbOffers({ of, typed: search, metric, label }: OpentsdbExpe
   switch (of) {
     case "aggregators": return Object.entries(OPENTSDB_AGGREGATORS).map(([name, detail]) => ({ label: `${name}:`, detail }));
     case "folds": return foldsOf(search).map(([label, detail]) => ({ label, detail }));
-    case "parts": return [...await described(database, search, asItIs), ...OPENTSDB_PARTS.map(([part, detail]) => ({ label: part, detail }))];
+    case "parts": return [...await described(database, search, metricText), ...OPENTSDB_PARTS.map(([part, detail]) => ({ label: part, detail }))];
     case "labels": return (await names("labels")).map((name) => ({ label: `${name}=`, detail: "label" }));
     case "values": return [...(await names("values", { label })).map((name) => ({ label: name, detail: "value" })), { label: "*", detail: "a line for each value" }];
     default: return [];
@@ -517,6 +517,8 @@ export function edit(host: HTMLElement, editing: Editing): Editor {
   });
   const view = new EditorView({ state, root, parent: root });
   const looking = looker(view, editing);
+  // What came by a link, or back, may be wrong, too.
+  if (editing.text) looking.later();
   // What finds and replaces is a part of it.
   view.dom.addEventListener("focusout", ({ relatedTarget }) => {
     if (!(relatedTarget instanceof Node && view.dom.contains(relatedTarget))) editing.onLeave();

@@ -5,10 +5,10 @@ import { type Facts, facts } from "./api";
 import { namedIn } from "./influxql";
 import { halvesOf, storedFields } from "./metric";
 import { metricsIn, quotedMetricsIn } from "./promql";
-import { type Question, formOf, storedTexts } from "./question";
+import { type Question, formOf, metricOf, storedTexts } from "./question";
 import { tablesIn } from "./sql";
 import type { Span } from "./time";
-import { bare, metricOf, resembling } from "./unknown";
+import { bare, resembling } from "./unknown";
 
 /** Questions that are looked into, and metrics or measurements of each. */
 const ASKED_MAX = 8;

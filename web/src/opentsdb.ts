@@ -2,7 +2,7 @@
 // what may stand at the cursor. The language itself is the server's.
 
 import type { Word } from "./influxql";
-import { AGGREGATORS } from "./question";
+import { AGGREGATORS, metricOf } from "./question";
 
 const STARTS: [Word["class"], RegExp][] = [
   ["blank", /^\s+/],
@@ -10,6 +10,8 @@ const STARTS: [Word["class"], RegExp][] = [
   ["number", /^\d+(ms|[smhdwny]|all)?(?=-)/],
   ["keyword", /^rate(?=[:{])/],
   ["mark", /^[{}:,=|()*]/],
+  // A metric in quotes, whatever it is called.
+  ["name", /^"(?:\\.|[^"\\])*"(?=\{|$)/s],
 ];
 
 /** The next word of a text that is not empty. */
@@ -46,10 +48,12 @@ export function opentsdbExpected(text: string, cursor: number): OpentsdbExpected
   const before = text.slice(0, cursor);
   const typed = /[^\s{}:,=|()]*$/.exec(before)?.[0] ?? "";
   const base = { typed, from: cursor - typed.length, metric: "", label: "" };
+  const quoted = /:("(?:\\.|[^"\\])*)$/s.exec(before)?.[1];
+  if (quoted) return { ...base, typed: quoted.slice(1), from: cursor - quoted.length, of: "parts" };
   const open = before.lastIndexOf("{");
   // Braces behind `rate` hold its settings.
   if (open > before.lastIndexOf("}") && !/(^|:)rate$/.test(before.slice(0, open))) {
-    const metric = /([^:{}]*)$/.exec(before.slice(0, open))?.[1] ?? "";
+    const metric = metricOf(before.slice(0, open));
     const pair = before.slice(Math.max(open, before.lastIndexOf(",")) + 1);
     const label = /^\s*([^=]+)=/.exec(pair)?.[1] ?? "";
     return label ? { ...base, metric, label, of: "values" } : { ...base, metric, of: "labels" };

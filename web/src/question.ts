@@ -57,7 +57,7 @@ export function textOf(form: Form): string {
   const parts = [form.aggregator];
   if (form.window) parts.push(`${form.window}-${form.fold}${form.fill ? `-${form.fill}` : ""}`);
   if (form.rate) parts.push(form.rate === "counter" ? "rate{dropcounter}" : "rate");
-  parts.push(form.metric + bracesOf(form.filters));
+  parts.push(metricText(form.metric) + bracesOf(form.filters));
   return parts.join(":");
 }
 
@@ -73,14 +73,38 @@ export function bracesOf(filters: Filter[]): string {
 /** The filters that such a text says; nothing where it says something else. */
 export const filtersOf = (braces: string): Filter[] | null => formOf(`none:${braces}`)?.filters ?? null;
 
+/** A metric in double quotes, and braces behind it, at the end of a text. */
+const QUOTED = /:"((?:\\.|[^"\\])+)"((?:\{[^{}]*\})*)$/s;
+
+interface Parts {
+  /** The aggregator, and what stands between it and the metric. */
+  before: string[];
+  metric: string;
+  /** What stands behind the metric. */
+  braces: string;
+}
+
+/** The parts of a text, whatever its metric is called. */
+function partsOf(text: string): Parts {
+  const found = QUOTED.exec(text);
+  if (found) return { before: text.slice(0, found.index).split(":"), metric: found[1]!.replace(/\\(.)/gs, (_, letter: string) => (letter === "n" ? "\n" : letter)), braces: found[2]! };
+  const parts = text.split(":");
+  // Braces behind a rate hold its settings.
+  const braced = parts.findIndex((part) => part.includes("{") && !/^rate\{/i.test(part));
+  const at = braced < 0 ? parts.length - 1 : braced;
+  const [, metric = "", braces = ""] = /^([^{]*)(.*)$/s.exec(parts.slice(at).join(":"))!;
+  return { before: parts.slice(0, at), metric, braces };
+}
+
+/** The metric of a text, whatever that says besides. */
+export const metricOf = (text: string): string => partsOf(text.trim()).metric;
+
 /** The form of a text; nothing where the text says more than the form can show. */
 export function formOf(text: string): Form | null {
-  const braces = /^([^{]*(?:rate\{[a-z]*\}:)?[^{]*?)(?:\{([^{}]*)\})?(?:\{([^{}]*)\})?$/.exec(text.trim());
-  if (!braces) return null;
-  const parts = (braces[1] ?? "").split(":");
-  const metric = parts.pop() ?? "";
-  const aggregator = parts.shift();
-  if (!aggregator || !/^[a-z0-9]+$/i.test(aggregator)) return null;
+  const { before, metric, braces } = partsOf(text.trim());
+  const [aggregator, ...parts] = before;
+  const lists = /^(?:\{([^{}]*)\})?(?:\{([^{}]*)\})?$/.exec(braces);
+  if (!lists || !aggregator || !/^[a-z0-9]+$/i.test(aggregator)) return null;
   const form: Form = { ...emptyForm(metric), aggregator, window: "", filters: [] };
   for (const part of parts) {
     const window = /^(\$step|\d+(?:ms|s|m|h|d|w|n|y))-([a-z0-9]+)(?:-(none|zero|nan|null))?$/.exec(part);
@@ -92,8 +116,8 @@ export function formOf(text: string): Form | null {
     else if (part === "rate{dropcounter}") form.rate = "counter";
     else return null;
   }
-  for (const [index, splits] of [[2, true], [3, false]] as const) {
-    for (const pair of (braces[index] ?? "").split(",").filter(Boolean)) {
+  for (const [index, splits] of [[1, true], [2, false]] as const) {
+    for (const pair of (lists[index] ?? "").split(",").filter(Boolean)) {
       const at = pair.indexOf("=");
       if (at < 1) return null;
       form.filters.push({ label: pair.slice(0, at), pattern: pair.slice(at + 1), splits });
@@ -104,24 +128,21 @@ export function formOf(text: string): Form | null {
 
 /** OpenTSDB's text with a step where a window stands: between the aggregator and the metric, whatever that is called. */
 export function withStep(text: string, step: string): string {
-  const parts = text.split(":");
-  const metric = parts.findIndex((part) => part.includes("{") && !part.startsWith("rate{"));
-  const last = metric < 0 ? parts.length - 1 : metric;
-  return parts.map((part, at) => (at < last && part.startsWith("$step-") ? `${step}${part.slice("$step".length)}` : part)).join(":");
+  const before = partsOf(text).before.join(":");
+  return before.split(":").map((part) => (part.startsWith("$step-") ? `${step}${part.slice("$step".length)}` : part)).join(":") + text.slice(before.length);
 }
 
 /** How parts between the aggregator and the metric begin that mean something. */
 const MEANT = /^(\$step-|\d|rate|explicit_tags|percentiles|pre-agg|rollup_|show-histogram-buckets)/i;
 
 /** Parts between the aggregator and the metric that mean nothing, and are passed over. */
-export function idleParts(text: string): string[] {
-  const parts = text.split(":");
-  const metric = parts.findIndex((part) => part.includes("{") && !/^rate/i.test(part));
-  return parts.slice(1, metric < 0 ? -1 : metric).filter((part) => !MEANT.test(part));
-}
+export const idleParts = (text: string): string[] => partsOf(text).before.slice(1).filter((part) => !MEANT.test(part));
 
-/** Names that OpenTSDB's text has room for. */
-export const isPlainName = (name: string) => name !== "" && name === name.trim() && !/[:{},=\t\n\r]/.test(name);
+/** Names that OpenTSDB's text has room for as they are. */
+export const isPlainName = (name: string) => name !== "" && name === name.trim() && !/[:{},=\t\n\r]/.test(name) && !name.startsWith('"');
+
+/** A metric as a text says it. What is no plain name stands in quotes. */
+export const metricText = (name: string): string => (name === "" || isPlainName(name) ? name : quoted(name));
 
 /** One question shown without the others; all of them where that is so already. */
 export function alone(questions: Question[], at: number): Question[] {
@@ -143,7 +164,7 @@ export function insteadOf(form: Form, { of, name: unknown }: UnknownName): Inste
   if (of === "metrics") {
     const search = form.metric.split(".").filter(Boolean).at(-1) ?? "";
     if (!search) return null;
-    return { of, about: { search }, said: `Others with “${search}” in their names:`, isPossible: isOther, form: (metric) => ({ ...form, metric }) };
+    return { of, about: { search }, said: `Others with “${search}” in their names:`, isPossible: (name) => name !== unknown, form: (metric) => ({ ...form, metric }) };
   }
   const is = of === "labels" ? ({ label }: Filter) => label === unknown : ({ pattern }: Filter) => pattern.split("|").includes(unknown);
   const wrong = form.filters.find(is);
@@ -158,18 +179,10 @@ export function insteadOf(form: Form, { of, name: unknown }: UnknownName): Inste
 
 const quoted = (name: string) => `"${name.replace(/\\/g, "\\\\").replace(/"/g, '\\"').replace(/\n/g, "\\n")}"`;
 
-/** A first question about a metric, whose halves are guessed where they are not known. */
-export function about(metric: string, isCounter = false, filters: Filter[] = [], by?: "min" | "max", halves: Halves | null = null): Question {
-  if (isPlainName(metric)) {
-    const text = textOf({ ...emptyForm(metric), ...(by ? { aggregator: by, fold: by } : {}), rate: isCounter ? "counter" : "", filters });
-    return { language: "opentsdb", text, isForm: true, isHidden: false };
-  }
-  // Only lines have such names, and their fields stand behind a point: mostly the last one.
-  const at = metric.lastIndexOf(".");
-  const guessed: Halves = at > 0 && /^\w[\w-]*$/.test(metric.slice(at + 1)) ? { measurement: metric.slice(0, at), field: metric.slice(at + 1) } : { measurement: metric, field: "" };
-  const { measurement, field } = halves ?? guessed;
-  const text = selectText(measurement, field ? quoted(field) : "*", { filters });
-  return { language: "influxql", text, isForm: false, isHidden: false };
+/** A first question about a metric. */
+export function about(metric: string, isCounter = false, filters: Filter[] = [], by?: "min" | "max"): Question {
+  const text = textOf({ ...emptyForm(metric), ...(by ? { aggregator: by, fold: by } : {}), rate: isCounter ? "counter" : "", filters });
+  return { language: "opentsdb", text, isForm: true, isHidden: false };
 }
 
 /** How a label is compared: with values and patterns of them, with what it must not be, or with a regular expression that it fits or not. */

@@ -220,6 +220,9 @@ export const isCounterName = (metric: string): boolean => /_total$/.test(metric)
 /** A counter that begins again falls to so little of what it was. */
 const RESTARTED = 0.2;
 
+/** Steps of floats from which on they tell that something is counted. */
+const FLOAT_STEPS_MIN = 20;
+
 /** Whether the samples only grow, but for a few restarts: then their speed says more. */
 export function isCounter(series: Series[], metric: string): boolean {
   let [steps, falls, rises, restarts] = [0, 0, 0, 0];
@@ -239,7 +242,10 @@ export function isCounter(series: Series[], metric: string): boolean {
   if (isCounterName(metric)) return falls * 50 <= steps;
   // So are the parts of its histograms and summaries, and others.
   if (/_(bucket|count|sum)$/.test(metric)) return rises > 0 && falls * 50 <= steps;
-  return steps >= 4 && rises > 0 && falls * 50 <= steps && series.every((one) => one.kind === "integer");
+  if (series.every(({ kind }) => kind === "integer")) return steps >= 4 && rises > 0 && falls * 50 <= steps;
+  // Floats that somebody counts in are whole, and grow with each of many samples.
+  const areWhole = series.every((one) => numbers(one).every((value) => value === null || Number.isInteger(value)));
+  return areWhole && steps >= FLOAT_STEPS_MIN && rises + restarts === steps;
 }
 
 /** A number as text: zero keeps its sign. */

@@ -3,7 +3,6 @@
 
 import { database, here } from "./database";
 import { isForeign, translated } from "./links";
-import type { Halves } from "./metric";
 import { type Language, type Question, about, formOf, storedTexts } from "./question";
 import type { Scope } from "./scope";
 import { type Range, type Zone, durationMs, isZone } from "./time";
@@ -140,8 +139,8 @@ export function write(explored: Explored): string {
 }
 
 /** The address of Explore with a first question about a metric. */
-export const exploring = (metric: string, counts = false, scope: Partial<Scope> = {}, halves: Halves | null = null) =>
-  write({ ...unexplored(), database: database(), ...(scope.range ? { range: scope.range } : {}), questions: [about(metric, counts, scope.filters, undefined, halves)] });
+export const exploring = (metric: string, counts = false, scope: Partial<Scope> = {}) =>
+  write({ ...unexplored(), database: database(), ...(scope.range ? { range: scope.range } : {}), questions: [about(metric, counts, scope.filters)] });
 
 /** The address of a metric's texts, as a table. */
 export const textsAddress = (metric: string) =>

@@ -6,7 +6,7 @@ import { halvesOf, promqlName, storedFields } from "./metric";
 import { nearest, partsOf } from "./nearest";
 import * as promql from "./promql";
 import { metricsIn, quotedMetricsIn, withMetric } from "./promql";
-import { type Language, type Question, formOf, selectorOf, textOf } from "./question";
+import { type Language, type Question, formOf, metricOf, selectorOf, textOf } from "./question";
 import { bareSql, quotedSql, sqlWords, tablesIn } from "./sql";
 
 /** Names that are offered for one that is none. */
@@ -102,9 +102,6 @@ async function unknownMetric(text: string, database: string, signal: AbortSignal
   }
   return null;
 }
-
-/** The metric of an OpenTSDB text, whatever that says besides. */
-export const metricOf = (text: string) => formOf(text)?.metric ?? text.replace(/\{[^{}]*\}/g, "").split(":").at(-1)!.trim();
 
 /** Which metric of OpenTSDB's text the store does not have. */
 const unknownInOpentsdb = (text: string, database: string, signal: AbortSignal) => unknownAs(metricOf(text), database, signal);

@@ -16,7 +16,10 @@ test("what may stand at the cursor", () => {
   expect(at("sum:sys.cpu{host=web,dc=|}")).toBe("values  sys.cpu dc");
   expect(at("sum:rate{count|")).toBe("nothing count");
   expect(at("sum:rate{counter}:sys|")).toBe("parts sys");
-  expect(at("sum:m{a=b}{c|}")).toMatch(/^labels c/);
+  expect(at("sum:m{a=b}{c|}")).toBe("labels c m");
+  expect(at('sum:1m-avg:"job:re|')).toBe("parts job:re");
+  expect(opentsdbExpected('sum:"job:re', 11).from).toBe(4);
+  expect(at('sum:"job:reqs"{host=w|}')).toBe("values w job:reqs host");
 });
 
 test("each word has its class, and words make the text again", () => {
@@ -34,6 +37,7 @@ test("each word has its class, and words make the text again", () => {
   expect(of("keyword")).toEqual(["rate"]);
   expect(nextOpentsdbWord("1h-max:").class).toBe("number");
   expect(nextOpentsdbWord("<img").text).toBe("<img");
+  expect(nextOpentsdbWord('"a:b{c}"{host=x}')).toEqual({ class: "name", text: '"a:b{c}"' });
 });
 
 describe("steps and ends of OpenTSDB's texts", () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { curl, javascript, link, python } from "../src/code";
 import { halvesOf, withField } from "../src/metric";
-import { about, alone, asksStored, comparedOf, emptyForm, filteredOf, formOf, idleParts, influxqlOf, insteadOf, isRate, isShare, patternOf, promqlOf, raw, selectText, textOf } from "../src/question";
+import { about, alone, asksStored, comparedOf, emptyForm, filteredOf, formOf, idleParts, influxqlOf, insteadOf, isRate, isShare, metricOf, patternOf, promqlOf, raw, selectText, textOf, withStep } from "../src/question";
 
 describe("forms", () => {
   it.each([
@@ -28,15 +28,23 @@ describe("first questions", () => {
     expect(isRate(about("cpu.user", true))).toBe(true);
     expect(isRate(about("rate.of.change"))).toBe(false);
   });
-  it("know where a field stands in a name that is no plain one", () => {
+  it("have names that are no plain ones in quotes, and stay forms", () => {
     expect(about("my room.temp").text).toBe("avg:$step-avg:my room.temp");
-    expect(about("<img src=x onerror=window.__xss=1>").text).toContain('FROM "<img src=x onerror=window.__xss=1>"');
-    expect(about("a=b c.temp").text).toContain('SELECT mean("temp") FROM "a=b c" WHERE');
+    for (const name of ["<img src=x onerror=window.__xss=1>", 'a "b"\\{c}\nd', "job:reqs:rate1m", '"', " x ", '"a"']) {
+      const { text, language } = about(name, true, [{ label: "host", pattern: "a", splits: true }]);
+      expect(language).toBe("opentsdb");
+      expect(formOf(text)).toMatchObject({ metric: name, rate: "counter", filters: [{ label: "host" }] });
+      expect(metricOf(text)).toBe(name);
+      expect(idleParts(text)).toEqual([]);
+      expect(withStep(text, "5m")).toBe(text.replace("$step", "5m"));
+      expect(textOf(formOf(text)!)).toBe(text);
+    }
+    expect(about("job:reqs").text).toBe('avg:$step-avg:"job:reqs"');
+    expect(about('a "b"\nd').text).toBe('avg:$step-avg:"a \\"b\\"\\nd"');
   });
-  it("quote names that are no plain ones", () => {
-    const question = about('a "b"\\{c}\nd');
-    expect(question.language).toBe("influxql");
-    expect(question.text).toContain('FROM "a \\"b\\"\\\\{c}\\nd" WHERE');
+  it("pass over what is no metric in quotes", () => {
+    expect([metricOf("sum:job:reqs"), metricOf('sum:"job:reqs'), metricOf('sum:"a"b'), metricOf("sum:m{a=b}{c=d}")]).toEqual(["reqs", "reqs", '"a"b', "m"]);
+    expect([idleParts("sum:job:reqs"), idleParts('sum:1m-avg:"job:reqs"{h=a:b}')]).toEqual([["job"], []]);
   });
 });
 
@@ -74,7 +82,7 @@ describe("a name that is none", () => {
     return instead && [instead.about, ...names.filter(instead.isPossible).map((other) => textOf(instead.form(other)))];
   };
   it("gives way to one that is", () => {
-    expect(texts("metrics", "load.one", "load.two", "load.one", "a{b")).toEqual([{ search: "one" }, "sum:load.two{host=a|gone}{rack=*}"]);
+    expect(texts("metrics", "load.one", "load.two", "load.one", "a{b")).toEqual([{ search: "one" }, "sum:load.two{host=a|gone}{rack=*}", 'sum:"a{b"{host=a|gone}{rack=*}']);
     expect(texts("labels", "host", "hosts", "rack")).toEqual([{ metric: "load.one" }, "sum:load.one{hosts=a|gone}{rack=*}"]);
     expect(texts("values", "gone", "b", "x|y")).toEqual([{ metric: "load.one", label: "host" }, "sum:load.one{host=b}{rack=*}"]);
     expect(texts("values", "never")).toBeNull();

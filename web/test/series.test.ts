@@ -77,6 +77,9 @@ describe("counters", () => {
     expect(counts([3, 3, 3, 3, 3])).toBe(false);
     expect(counts([1, 2, 3, 4, 5], "float")).toBe(false);
     expect(counts([1, 2])).toBe(false);
+    // Whole floats that grow with each of many samples, and others.
+    const many = Array.from({ length: 40 }, (_, at) => 50 * (at % 30));
+    expect([counts(many, "float"), counts(many.map((value) => value + 0.5), "float"), counts([...many, many.at(-1)!], "float")]).toEqual([true, false, false]);
     // One that begins again every six samples, and one whose name says as little as a disk's size.
     expect(counts(Array.from({ length: 60 }, (_, at) => at % 6))).toBe(true);
     expect(counts([0, 9, 0, 8, 0, 9, 0, 7])).toBe(false);

@@ -23,11 +23,13 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 
+mod layer;
 mod real;
 mod sim;
 #[cfg(test)]
 mod tests;
 
+pub use layer::Layer;
 pub use real::RealDisk;
 pub use sim::{FaultKind, SimDisk};
 

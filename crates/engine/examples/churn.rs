@@ -13,7 +13,7 @@
 
 #![allow(clippy::print_stdout, reason = "a measuring program")]
 
-use foliot_disk::{AppendFile, DirLock, Disk, ReadFile, RealDisk};
+use foliot_disk::{Disk, Layer, RealDisk};
 use foliot_engine::{Ack, Config, Engine, Listed, Snapshot};
 use foliot_model::{
     Batch, BatchBuffers, Cell, KeyError, KeyParts, KeySyntax, Matcher, Name, Samples, Selector,
@@ -69,60 +69,15 @@ struct Clocked {
     now_ns: Arc<AtomicI64>,
 }
 
-impl Disk for Clocked {
-    fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
-        self.disk.create_dir_all(dir)
-    }
-    fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
-        self.disk.list(dir)
-    }
-    fn exists(&self, path: &Path) -> bool {
-        self.disk.exists(path)
-    }
-    fn open(&self, path: &Path) -> io::Result<Arc<dyn ReadFile>> {
-        self.disk.open(path)
-    }
-    fn create(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
-        self.disk.create(path)
-    }
-    fn extend(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
-        self.disk.extend(path)
-    }
-    fn overwrite(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
-        self.disk.overwrite(path)
-    }
-    fn truncate(&self, path: &Path, len: u64) -> io::Result<()> {
-        self.disk.truncate(path, len)
-    }
-    fn rewrite(&self, path: &Path) -> io::Result<()> {
-        self.disk.rewrite(path)
-    }
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.disk.rename(from, to)
-    }
-    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.disk.link(from, to)
-    }
-    fn remove(&self, path: &Path) -> io::Result<()> {
-        self.disk.remove(path)
-    }
-    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
-        self.disk.sync_dir(dir)
-    }
-    fn lock(&self, dir: &Path) -> io::Result<Box<dyn DirLock>> {
-        self.disk.lock(dir)
-    }
-    fn free_bytes(&self, dir: &Path) -> io::Result<u64> {
-        self.disk.free_bytes(dir)
+impl Layer for Clocked {
+    fn below(&self) -> &dyn Disk {
+        &self.disk
     }
     fn now_ns(&self) -> i64 {
         self.now_ns.load(Ordering::Relaxed)
     }
     fn monotonic_ns(&self) -> u64 {
-        self.now_ns().cast_unsigned()
-    }
-    fn random(&self) -> u64 {
-        self.disk.random()
+        Layer::now_ns(self).cast_unsigned()
     }
 }
 

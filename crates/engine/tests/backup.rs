@@ -8,7 +8,7 @@
 
 mod support;
 
-use foliot_disk::{AppendFile, DirLock, Disk, FaultKind, ReadFile, SimDisk};
+use foliot_disk::{Disk, FaultKind, Layer, ReadFile, SimDisk};
 use foliot_engine::{Ack, Config, Engine, backup, is_store};
 use foliot_model::TimeRange;
 use std::io;
@@ -258,18 +258,9 @@ impl ReadFile for Cut {
     }
 }
 
-impl Disk for Busy {
-    fn create(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
-        self.disk.create(path)
-    }
-    fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
-        self.disk.create_dir_all(dir)
-    }
-    fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
-        self.disk.list(dir)
-    }
-    fn exists(&self, path: &Path) -> bool {
-        self.disk.exists(path)
+impl Layer for Busy {
+    fn below(&self) -> &dyn Disk {
+        &self.disk
     }
     fn open(&self, path: &Path) -> io::Result<Arc<dyn ReadFile>> {
         let file = self.disk.open(path)?;
@@ -278,45 +269,6 @@ impl Disk for Busy {
             true => Ok(Arc::new(Cut { len: file.len(), engine: self.engine.clone() })),
             false => Ok(file),
         }
-    }
-    fn extend(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
-        self.disk.extend(path)
-    }
-    fn overwrite(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
-        self.disk.overwrite(path)
-    }
-    fn truncate(&self, path: &Path, len: u64) -> io::Result<()> {
-        self.disk.truncate(path, len)
-    }
-    fn rewrite(&self, path: &Path) -> io::Result<()> {
-        self.disk.rewrite(path)
-    }
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.disk.rename(from, to)
-    }
-    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.disk.link(from, to)
-    }
-    fn remove(&self, path: &Path) -> io::Result<()> {
-        self.disk.remove(path)
-    }
-    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
-        self.disk.sync_dir(dir)
-    }
-    fn lock(&self, dir: &Path) -> io::Result<Box<dyn DirLock>> {
-        self.disk.lock(dir)
-    }
-    fn free_bytes(&self, dir: &Path) -> io::Result<u64> {
-        self.disk.free_bytes(dir)
-    }
-    fn now_ns(&self) -> i64 {
-        self.disk.now_ns()
-    }
-    fn monotonic_ns(&self) -> u64 {
-        self.disk.monotonic_ns()
-    }
-    fn random(&self) -> u64 {
-        self.disk.random()
     }
 }
 

@@ -2,7 +2,7 @@
 //! fast, and how long the rest takes. Programs are told nothing until it is done.
 
 use crate::welcome::size;
-use foliot_disk::{AppendFile, DirLock, Disk, ReadFile, RealDisk};
+use foliot_disk::{Disk, Layer, ReadFile, RealDisk};
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::sync::Arc;
@@ -142,80 +142,16 @@ impl ReadFile for CountingFile {
     }
 }
 
-impl Disk for Counting {
+impl Layer for Counting {
+    fn below(&self) -> &dyn Disk {
+        &self.disk
+    }
+
     fn open(&self, path: &Path) -> io::Result<Arc<dyn ReadFile>> {
         let file = self.disk.open(path)?;
         let stretches = file.len().div_ceil(STRETCH_BYTES);
         let is_read = (0..stretches).map(|_| AtomicBool::new(false)).collect();
         Ok(Arc::new(CountingFile { file, is_read, read_bytes: self.read_bytes.clone() }))
-    }
-
-    fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
-        self.disk.create_dir_all(dir)
-    }
-
-    fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
-        self.disk.list(dir)
-    }
-
-    fn exists(&self, path: &Path) -> bool {
-        self.disk.exists(path)
-    }
-
-    fn create(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
-        self.disk.create(path)
-    }
-
-    fn extend(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
-        self.disk.extend(path)
-    }
-
-    fn overwrite(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
-        self.disk.overwrite(path)
-    }
-
-    fn truncate(&self, path: &Path, len: u64) -> io::Result<()> {
-        self.disk.truncate(path, len)
-    }
-
-    fn rewrite(&self, path: &Path) -> io::Result<()> {
-        self.disk.rewrite(path)
-    }
-
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.disk.rename(from, to)
-    }
-
-    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.disk.link(from, to)
-    }
-
-    fn remove(&self, path: &Path) -> io::Result<()> {
-        self.disk.remove(path)
-    }
-
-    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
-        self.disk.sync_dir(dir)
-    }
-
-    fn lock(&self, dir: &Path) -> io::Result<Box<dyn DirLock>> {
-        self.disk.lock(dir)
-    }
-
-    fn free_bytes(&self, dir: &Path) -> io::Result<u64> {
-        self.disk.free_bytes(dir)
-    }
-
-    fn now_ns(&self) -> i64 {
-        self.disk.now_ns()
-    }
-
-    fn monotonic_ns(&self) -> u64 {
-        self.disk.monotonic_ns()
-    }
-
-    fn random(&self) -> u64 {
-        self.disk.random()
     }
 }
 

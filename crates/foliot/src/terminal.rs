@@ -17,7 +17,12 @@ pub(crate) fn put_back_on_signals(input: &Stdin) -> io::Result<()> {
     let before = tcgetattr(input)?;
     let runtime = Builder::new_current_thread().enable_io().build()?;
     let inside = runtime.enter();
-    let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
+    let kinds = [
+        SignalKind::interrupt(),
+        SignalKind::terminate(),
+        SignalKind::hangup(),
+        SignalKind::quit(),
+    ];
     let caught = |kind: SignalKind| Ok((kind.as_raw_value(), signal(kind)?));
     let mut signals = kinds.into_iter().map(caught).collect::<io::Result<Vec<_>>>()?;
     drop(inside);

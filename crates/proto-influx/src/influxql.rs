@@ -35,6 +35,6 @@ pub use duration::{format_duration, parse_duration};
 pub use error::ParseError;
 pub use parser::parse;
 pub use plan::{
-    Context, PlanError, Selection, ShapesOf, Shown, measurement_test, plan_explain, plan_select,
-    plan_show, series_condition,
+    Context, PlanError, Selection, ShapesOf, Shown, check_select, measurement_test, plan_explain,
+    plan_select, plan_show, series_condition,
 };

@@ -4,7 +4,8 @@
 //! line that arrives in pieces is decoded once, in place, when its end is there.
 
 use crate::decode::{
-    FIELD_NUMBER, Options, RollupPoint, decode_histogram_line, decode_line, decode_rollup_line,
+    FIELD_NUMBER, FIELD_TIME_NUMBER, Options, RollupPoint, decode_histogram_line, decode_line,
+    decode_rollup_line,
 };
 use crate::version::BuildInfo;
 use foliot_model::{Batch, Reject};
@@ -199,7 +200,7 @@ pub fn telnet_reply(reject: &Reject, out: &mut Vec<u8>) {
         "rollup" => b"rollup: illegal argument: ",
         "rollup number" => b"rollup: invalid value: ",
         "rollup interval" => b"rollup: No such rollup: ",
-        FIELD_NUMBER => b"put: invalid value: ",
+        FIELD_NUMBER | FIELD_TIME_NUMBER => b"put: invalid value: ",
         FIELD_SERIES => b"put: Please throttle writes: ",
         _ => b"put: illegal argument: ",
     };

@@ -76,6 +76,8 @@ pub(crate) enum Way {
     Scrape,
     /// What rules of `prometheus.config` come to.
     Rules,
+    /// Files that the page imports, whatever is in them.
+    Import,
 }
 
 impl Way {
@@ -85,7 +87,7 @@ impl Way {
     }
 }
 
-const WAYS: [(Way, &str); 19] = [
+const WAYS: [(Way, &str); 20] = [
     (Way::Telnet, "telnet"),
     (Way::Udp, "udp"),
     (Way::Put, "put"),
@@ -105,6 +107,7 @@ const WAYS: [(Way, &str); 19] = [
     (Way::Statsd, "statsd"),
     (Way::Scrape, "scrape"),
     (Way::Rules, "rules"),
+    (Way::Import, "import"),
 ];
 
 /// Why rows are dropped, coarse enough to be a label.
@@ -125,7 +128,7 @@ const REASONS: [&str; 10] = [
 fn reason(reject: &Reject) -> usize {
     let class = match &*reject.field {
         "metric" | "measurement" | "tag" | "tags" | "key" => "name",
-        "timestamp" | "time" => "timestamp",
+        "timestamp" | "time" | "timestamp number" => "timestamp",
         // No field, or one without a name.
         "field" => "field",
         "line" | "datapoint" | "point" => "line",

@@ -2,7 +2,7 @@
 //! notices what it is there to notice.
 
 use super::*;
-use foliot_disk::{AppendFile, DirLock, Disk, ReadFile, SimDisk};
+use foliot_disk::{AppendFile, Disk, Layer, SimDisk};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -144,14 +144,14 @@ struct LiarFile {
     appends: u64,
 }
 
-impl Disk for Liar {
+impl Layer for Liar {
+    fn below(&self) -> &dyn Disk {
+        &self.disk
+    }
+
     fn create(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
         let file = self.disk.create(path)?;
         Ok(Box::new(LiarFile { file, lie: self.lie, appends: 0 }))
-    }
-
-    fn extend(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
-        self.disk.extend(path)
     }
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
@@ -162,60 +162,9 @@ impl Disk for Liar {
         if self.lie == Lie::Sync { Ok(()) } else { self.disk.rewrite(path) }
     }
 
-    fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
-        self.disk.create_dir_all(dir)
-    }
-
-    fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
-        self.disk.list(dir)
-    }
-
-    fn exists(&self, path: &Path) -> bool {
-        self.disk.exists(path)
-    }
-
-    fn open(&self, path: &Path) -> io::Result<Arc<dyn ReadFile>> {
-        self.disk.open(path)
-    }
-
     fn overwrite(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
         let file = self.disk.overwrite(path)?;
         Ok(Box::new(LiarFile { file, lie: self.lie, appends: 0 }))
-    }
-
-    fn truncate(&self, path: &Path, len: u64) -> io::Result<()> {
-        self.disk.truncate(path, len)
-    }
-
-    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.disk.link(from, to)
-    }
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.disk.rename(from, to)
-    }
-
-    fn remove(&self, path: &Path) -> io::Result<()> {
-        self.disk.remove(path)
-    }
-
-    fn lock(&self, dir: &Path) -> io::Result<Box<dyn DirLock>> {
-        self.disk.lock(dir)
-    }
-
-    fn free_bytes(&self, dir: &Path) -> io::Result<u64> {
-        self.disk.free_bytes(dir)
-    }
-
-    fn now_ns(&self) -> i64 {
-        self.disk.now_ns()
-    }
-
-    fn monotonic_ns(&self) -> u64 {
-        self.disk.monotonic_ns()
-    }
-
-    fn random(&self) -> u64 {
-        self.disk.random()
     }
 }
 

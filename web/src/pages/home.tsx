@@ -9,10 +9,9 @@ import { Chart, type Line } from "../parts/chart";
 import { Machine } from "../parts/machine";
 import { HideOwn, isOwn } from "../parts/own";
 import { Copy, Failed, Loading, Meter, Tile } from "../parts/small";
-import { about, bodyOf, isPlainName, isRate } from "../question";
+import { about, bodyOf, isRate } from "../question";
 import { type Rates, lookOf, pastLook, ratesAt } from "../rates";
-import { metricAddress } from "../scope";
-import { numbers, sharedLabels, title } from "../series";
+import { numbers, plain, sharedLabels, title } from "../series";
 import { spanText } from "../time";
 import { format, unitOf } from "../units";
 import { exploring } from "../state";
@@ -71,7 +70,7 @@ export function Home() {
           {newest.error && <Failed error={newest.error} again={newest.again} />}
           {newest.answer && !listed.length && <p class="note">None yet{names.length > 0 && " but this server's own"}.</p>}
           <ul class="newest">
-            {(hidesOwn && foreign.length ? foreign : listed).slice(0, NEWEST_LISTED).map((name) => <li key={name}><a href={isPlainName(name) ? exploring(name) : metricAddress(name)}>{name}</a></li>)}
+            {(hidesOwn && foreign.length ? foreign : listed).slice(0, NEWEST_LISTED).map((name) => <li key={name}><a href={exploring(name)}>{plain(name)}</a></li>)}
           </ul>
           <HideOwn isHidden={hidesOwn} onChange={setHidesOwn} />
         </section>

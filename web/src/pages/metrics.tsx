@@ -121,7 +121,7 @@ function Metric({ metric, scope, onGone }: { metric: string; scope: Scope; onGon
         <ul class="ranks">
           {found?.labels.map(({ name, values, series }) => (
             <li key={name}>
-              <button type="button" class="plain" aria-expanded={label === name} onClick={() => setLabel(label === name ? "" : name)}>{name}</button>
+              <button type="button" class="plain" aria-expanded={label === name} onClick={() => setLabel(label === name ? "" : name)}>{plain(name)}</button>
               <span>{format(values)} {values === 1 ? "value" : "values"} in {format(series)} series</span>
               {label === name && <Values metric={metric} label={name} />}
             </li>

@@ -104,10 +104,10 @@ export function Delete({ meant, begun: first = [], name, onDone, turn }: Props) 
   });
   return (
     <section class="card wide delete">
-      <h2>{meant.metric === undefined ? `Delete samples with ${name}` : "Delete samples"}</h2>
+      <h2 class="name">{meant.metric === undefined ? `Delete samples with ${plain(name)}` : "Delete samples"}</h2>
       <form onSubmit={(event) => { event.preventDefault(); count(); }}>
         <div class="filters">
-          {Object.entries(meant.labels ?? {}).map(([label, value]) => <b key={label}>{label}={value}</b>)}
+          {Object.entries(meant.labels ?? {}).map(([label, value]) => <b key={label} class="name">{plain(label)}={plain(value)}</b>)}
           <Filters filters={filters} areLines={false} of={{ db: database(), ...(meant.metric ? { metric: meant.metric } : {}) }} onChange={changing(setFilters)} />
         </div>
         <label>From, the first if empty<input type="text" placeholder="30d-ago" value={from} onInput={typing(setFrom)} /></label>

@@ -6,6 +6,7 @@ import type { Outcomes } from "../asking";
 import { link } from "../code";
 import { type Filed, columnsOf, csv, filed, json, jsonLines, tableColumnsOf, tablesCsv, tablesJson, tablesJsonLines } from "../download";
 import { bodyOf } from "../question";
+import { many } from "../units";
 import { fetchedParquet } from "./later";
 import { save, shortened } from "./small";
 
@@ -36,21 +37,36 @@ async function saveAll(all: Filed[], [, ending, kind, make]: Way) {
   for (const [at, one] of all.entries()) save(`foliot${all.length > 1 ? `-${at + 1}` : ""}.${ending}`, kind, await make(one));
 }
 
+/** Files that the server writes whole. */
+const WHOLE: ["csv" | "jsonl", string][] = [["csv", "CSV"], ["jsonl", "JSON lines"]];
+
 /** Has the server write all rows of a statement, which never are in the page. */
-async function saveWhole(statement: string, { span, stepMs }: Pick<Outcomes, "span" | "stepMs">, database: string) {
+async function saveWhole(statement: string, format: "csv" | "jsonl", { span, stepMs }: Pick<Outcomes, "span" | "stepMs">, database: string) {
   const name = database || (await databases()).own;
   const anchor = document.createElement("a");
-  anchor.href = link(location.origin, name, bodyOf({ language: "sql", text: statement, isForm: false, isHidden: false }, span, stepMs), "csv");
-  anchor.download = "foliot.csv";
+  anchor.href = link(location.origin, name, bodyOf({ language: "sql", text: statement, isForm: false, isHidden: false }, span, stepMs), format);
+  anchor.download = `foliot.${format}`;
   anchor.click();
 }
 
+interface AllRowsProps {
+  statement: string;
+  found: Pick<Outcomes, "span" | "stepMs">;
+  database: string;
+  onSaved?: () => void;
+}
+
 /** Has all rows of a statement saved, of which the page has the first. */
-export function AllRows({ statement, found, database }: { statement: string; found: Pick<Outcomes, "span" | "stepMs">; database: string }) {
+export function AllRows({ statement, found, database, onSaved }: AllRowsProps) {
   const [said, setSaid] = useState("");
   return (
     <>
-      <button type="button" onClick={() => saveWhole(statement, found, database).then(() => setSaid(""), (error: unknown) => setSaid((error as Error).message))}>All rows, CSV</button>
+      {WHOLE.map(([format, title]) => (
+        <button
+          key={format} type="button" title={`Also those that have no room here: ${shortened(statement)}`}
+          onClick={() => saveWhole(statement, format, found, database).then(() => { setSaid(""); onSaved?.(); }, (error: unknown) => setSaid((error as Error).message))}
+        >All rows, {title}</button>
+      ))}
       {said && <span class="note" role="alert">{said}</span>}
     </>
   );
@@ -74,8 +90,11 @@ export function Download({ found, database, close }: Props) {
       {WAYS.map((way) => (
         <button key={way[0]} type="button" class="plain" disabled={!all.length} onClick={() => saveAll(meant, way).then(close, tell)}>{way[0]}</button>
       ))}
-      {found && meant.filter(({ isCut }) => isCut).map(({ statement }, at) => (
-        <button key={at} type="button" class="plain" title={`Also those that have no room here: ${shortened(statement!)}`} onClick={() => saveWhole(statement!, found, database).then(close, tell)}>All rows, CSV</button>
+      {found && meant.filter(({ isCut }) => isCut).map(({ statement, tables }, at) => (
+        <span key={at} class="whole">
+          <span class="note">These have the first {many(tables.reduce((rows, table) => rows + table.rows.length, 0), "row")}{meant.length > 1 && ` of ${shortened(statement!, 50)}`}. As Parquet all are written by <code>foliot query --format parquet</code>.</span>
+          <AllRows statement={statement!} found={found} database={database} onSaved={close} />
+        </span>
       ))}
       {said && <span class="note" role="alert">{said}</span>}
     </>

@@ -57,13 +57,17 @@ function More({ name, shown, known, isCut, onMore }: { name: string; shown: numb
 function within(range: Range | null): Record<string, number> {
   const found = range && span(range, Date.now(), "local");
   if (range && !found) throw new Error(`“${range.start}” to “${range.end}” is no time that anything could have samples in.`);
-  return found ? { start_ms: found.start, end_ms: found.end } : {};
+  // Both ends belong to a range, and the next midnight to no day.
+  return found ? { start_ms: found.start, end_ms: dayOf(range) ? found.end - 1 : found.end } : {};
 }
+
+/** The day that a range is: its year, month and date. */
+const dayOf = (range: Range | null) => /^(\d{4})\/(\d\d)\/(\d\d)$/.exec(range?.start ?? "");
 
 /** Of which time series are counted: all that are stored, or those that have samples in a range, or on a day. */
 function Counted({ range }: { range: Range | null }) {
   const name = range ? rangeName(range) : "";
-  const day = /^(\d{4})\/(\d\d)\/(\d\d)$/.exec(range?.start ?? "");
+  const day = dayOf(range);
   const address = (next: Range | null) => largestAddress(next);
   const ofDay = (text: string) => {
     const [year = 0, month = 1, date = 1] = text.split("-").map(Number);

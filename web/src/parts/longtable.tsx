@@ -3,7 +3,7 @@
 import type { ComponentChildren, TargetedKeyboardEvent, TargetedMouseEvent } from "preact";
 import { useId, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { type Chosen, type Separator, boundsOf, chosenBy, isIn, lines } from "../cells";
-import type { Value } from "../series";
+import { type Value, plain } from "../series";
 import { Menu } from "./menu";
 import { type OrderKey, useOrder } from "./order";
 import { Room, useScrolled } from "./scrolled";
@@ -118,7 +118,7 @@ export function LongTable<T>({ rows, columns, label, className = "", isOneOfMany
           ref={table} role="grid" aria-label={label} aria-multiselectable="true" aria-rowcount={shown.length + 1} tabIndex={0} class={`${className} ${columns.length <= FEW ? "few" : ""} ${isMany ? "choosing" : ""}`.trim()}
           aria-activedescendant={chosen && chosen.to.row >= from && chosen.to.row < to ? `${id}-${chosen.to.row}-${chosen.to.column}` : undefined} onKeyDown={onKey}
         >
-          <thead><tr>{columns.map((column, at) => (column.order ? head(String(at), column.title ?? column.name, column.isNumber) : <th key={at} scope="col" class={column.isNumber ? "number" : ""}>{column.title ?? column.name}</th>))}</tr></thead>
+          <thead><tr>{columns.map((column, at) => (column.order ? head(String(at), column.title ?? plain(column.name), column.isNumber) : <th key={at} scope="col" class={column.isNumber ? "number" : ""}>{column.title ?? plain(column.name)}</th>))}</tr></thead>
           <tbody ref={body} onMouseDown={onPress} onMouseOver={onMove}>
             <Room px={abovePx} />
             {shown.slice(from, to).map((row, at) => (
@@ -158,7 +158,7 @@ export function LongTable<T>({ rows, columns, label, className = "", isOneOfMany
 function told<T>({ value, shown }: Column<T>, row: T): ComponentChildren {
   if (shown) return shown(row);
   const found = value(row);
-  return found === null ? "–" : String(found);
+  return found === null ? "–" : plain(String(found));
 }
 
 /** Rows that are looked at for the widest cell, from all parts of the table. */

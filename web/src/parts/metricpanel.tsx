@@ -9,8 +9,7 @@ import { database } from "../database";
 import { describedKind } from "../described";
 import { areBuckets, heat } from "../heat";
 import { useAsked } from "../hooks";
-import { type Halves, halvesOf, storedFields } from "../metric";
-import { type Filter, type Question, about, bodyOf, filteredOf, isPlainName } from "../question";
+import { type Filter, type Question, about, bodyOf, filteredOf, metricText } from "../question";
 import { type Scope, metricAddress, panelsAddress, rangeName, rangeText } from "../scope";
 import { type Series, isCounter, numbers, plain, sharedLabels, title } from "../series";
 import { exploring, textsAddress, unexplored, write } from "../state";
@@ -37,8 +36,6 @@ const RATED_MS = 5 * MINUTE_MS;
 
 export interface Shown {
   kind: "gauge" | "counter" | "histogram";
-  /** Those of a name that OpenTSDB's language cannot say. */
-  halves?: Halves;
   /** Whether whoever describes it says so. */
   isCalled?: boolean;
   span: Span;
@@ -82,14 +79,10 @@ export async function shownOf(metric: string, scope: Scope, signal: AbortSignal,
     const series = await ask(bucketQuestion(metric, span, filters), MAP_STEPS);
     if (areBuckets(series)) return { kind: "histogram", span, series, ends: null };
   }
-  if (!isPlainName(metric)) {
-    const halves = await halvesOf(metric, storedFields(database()));
-    return { kind: "gauge", span, series: await ask(about(metric, false, filters, undefined, halves)), ends: null, halves };
-  }
   // The samples as they are tell a counter from a gauge: the last quarter of an hour is enough, where there are some.
   const stored = async (backMs: number) => {
     const start = Math.max(span.start, span.end - backMs);
-    const body = { ...bodyOf(about(metric), { start, end: span.end }, step(HOUR_MS, STEPS)), text: `none:${metric}`, by_itself: true };
+    const body = { ...bodyOf(about(metric), { start, end: span.end }, step(HOUR_MS, STEPS)), text: `none:${metricText(metric)}`, by_itself: true };
     return (await query(database(), body, signal).catch(() => null))?.series ?? [];
   };
   const [recent, kind] = await Promise.all([stored(HOUR_MS / 4), kindOf(metric, signal)]);
@@ -106,7 +99,7 @@ export async function shownOf(metric: string, scope: Scope, signal: AbortSignal,
 /** Explore with the metric as its panel shows it. */
 export const exploringAs = (metric: string, scope: Scope, shown: Shown | null) => (shown?.kind === "histogram"
   ? write({ ...unexplored(), database: database(), range: scope.range, view: "heatmap", questions: [bucketQuestion(metric, shown.span, scope.filters)] })
-  : exploring(metric, shown?.kind === "counter", scope, shown?.halves));
+  : exploring(metric, shown?.kind === "counter", scope));
 
 /** How long a dashboard's panel may take to find out what its metric is. */
 const PANEL_MS = 10_000;
@@ -147,7 +140,7 @@ export function Drawn({ metric, scope, shown, height, as, onAs }: DrawnProps) {
   return (
     <>
       <p class="note">{over}, {said(shown, as, scope)}
-        {kind !== "histogram" && isPlainName(metric) && <button type="button" class="plain" onClick={() => onAs(kind === "counter" ? "gauge" : "counter")}>{kind === "counter" ? "show values" : "show a rate"}</button>}
+        {kind !== "histogram" && <button type="button" class="plain" onClick={() => onAs(kind === "counter" ? "gauge" : "counter")}>{kind === "counter" ? "show values" : "show a rate"}</button>}
       </p>
       {kind === "histogram"
         ? <Heatmap heat={heat(series, true)} span={span} unit="/s" zone="local" height={height} label={label} />

@@ -2,6 +2,7 @@
 
 import { reporters } from "../api";
 import { useAsked } from "../hooks";
+import { plain } from "../series";
 import { spanText, timeText } from "../time";
 import { format } from "../units";
 import { who } from "./senders";
@@ -39,7 +40,7 @@ export function Reporters({ of }: { of: Record<string, string> }) {
                 const name = of["metric"] ? told || "no labels" : `${metric} {${told}}`;
                 return (
                   <tr key={name}>
-                    <td>{name}</td><td class="nowrap">{timeText(last_ms, "local")}</td>
+                    <td>{plain(name)}</td><td class="nowrap">{timeText(last_ms, "local")}</td>
                     <td class={`number ${now - last_ms > QUIET_MS ? "quiet" : ""}`}>{last_ms > now ? "ahead" : spanText(now - last_ms)}</td>
                     <td class={made_by ? "nowrap" : "note"}>{made_by ? `${who(made_by)}, ${made_by.protocol}` : "not known"}</td>
                   </tr>

@@ -79,7 +79,7 @@ function Tester({ rules }: { rules: string }) {
           <dt>Measurement</dt><dd>{tried.measurement}</dd>
           <dt>Kept for</dt><dd><b>{tried.keeps}</b>{tried.by_rule.length > 1 && ", with these labels and no others"}</dd>
           <dt>By</dt><dd>{tried.rule === null ? "the policy of its database: no rule fits" : <>rule {tried.number}, <code>{tried.rule}</code></>}</dd>
-          <dt>Stored</dt><dd>{many(tried.samples, "sample")} of {format(tried.series)} series, {format(tried.bytes, "bytes")}</dd>
+          <dt>Stored</dt><dd>{tried.series ? `${many(tried.samples, "sample")} of ${format(tried.series)} series, ${format(tried.bytes, "bytes")}` : "no series with these labels: this is what one would be kept for"}</dd>
           <dt>Would go</dt>
           <dd>{tried.by_rule.every(({ keeps }) => keeps === "forever") && tried.expires_before_ms === null
             ? "nothing, ever"

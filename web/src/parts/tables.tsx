@@ -3,7 +3,7 @@
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import type { Table } from "../api";
-import type { Value } from "../series";
+import { type Value, plain } from "../series";
 import { type Zone, nanoText } from "../time";
 import { inShort } from "../units";
 import { type Column, LongTable } from "./longtable";
@@ -34,7 +34,7 @@ function columnsOf({ columns, rows, kinds }: Table, zone: Zone): Column<Value[]>
     return {
       name, isLine: isTime, isNumber: kinds ? NUMBERS.has(kinds[at]!) : rows.length > 0 && rows.every((row) => typeof row[at] === "number"), value,
       order: (row) => { const found = raw(row); return typeof found === "boolean" ? Number(found) : found; },
-      shown: (row) => { const found = value(row); return found === null ? "–" : inShort(found); },
+      shown: (row) => { const found = value(row); return found === null ? "–" : typeof found === "string" ? plain(found) : inShort(found); },
       hint: (row) => inFull(raw(row)),
     };
   });
@@ -46,7 +46,7 @@ function Told({ table, zone, isOneOfMany, end }: { table: Table; zone: Zone; isO
   const title = [name, ...Object.entries(labels).map(([label, value]) => `${label}=${value}`)].filter(Boolean).join(", ");
   return (
     <>
-      {title && <h3>{title} <span class="note">{rows.length} {rows.length === 1 ? "row" : "rows"}</span></h3>}
+      {title && <h3>{plain(title)} <span class="note">{rows.length} {rows.length === 1 ? "row" : "rows"}</span></h3>}
       <LongTable rows={rows} columns={columns} label={title || table.columns.join(", ")} isOneOfMany={isOneOfMany} end={end} />
     </>
   );

@@ -70,11 +70,22 @@ pub struct PlanError {
     message: String,
     /// The setting of the limit that the statement met, if it is that.
     limit: Option<&'static str>,
+    function: Option<String>,
 }
 
 impl PlanError {
     pub(super) fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), limit: None }
+        Self { message: message.into(), limit: None, function: None }
+    }
+
+    pub(super) fn undefined(function: &str) -> Self {
+        let message = format!("undefined function {function}()");
+        Self { function: Some(function.to_owned()), ..Self::new(message) }
+    }
+
+    /// The function that there is none of, if it is that.
+    pub fn function(&self) -> Option<&str> {
+        self.function.as_deref()
     }
 
     /// The setting of the limit that the statement met, if it is that.
@@ -130,6 +141,14 @@ fn target_tags(select: &Select) -> Vec<String> {
     names.collect()
 }
 
+/// Finds what a `SELECT` says that makes no sense, whatever is stored.
+///
+/// # Errors
+/// What it is, in InfluxDB's words.
+pub fn check_select(select: &Select, now_ns: i64) -> Result<(), PlanError> {
+    check(&mut select.clone(), now_ns).map(drop)
+}
+
 /// What a `SELECT` would read, line by line, as `EXPLAIN` answers.
 ///
 /// # Errors
@@ -144,9 +163,7 @@ pub fn plan_explain(select: &Select, context: &Context<'_>) -> Result<Vec<String
 
 fn prepare(select: &Select, context: &Context<'_>) -> Result<(Statement, Options), PlanError> {
     let mut select = select.clone();
-    let zone = zone_of(&select)?;
-    let known = Known { now_ns: Some(context.now_ns), zone, math: false };
-    let checker = Checker::check(&mut select, known)?;
+    let checker = check(&mut select, context.now_ns)?;
     let mut statement = resolve(select, context)?;
     statement.omits_time = false;
     statement.time_name.clone_from(&checker.time_name);
@@ -162,6 +179,11 @@ fn prepare(select: &Select, context: &Context<'_>) -> Result<(Statement, Options
     let options = Options::outermost(&statement, range, checker.descending, context)?;
     options.check_buckets(&statement, context)?;
     Ok((statement, options))
+}
+
+fn check(select: &mut Select, now_ns: i64) -> Result<Checker, PlanError> {
+    let zone = zone_of(select)?;
+    Checker::check(select, Known { now_ns: Some(now_ns), zone, math: false })
 }
 
 /// Looks up the sources of a statement and of those inside it.

@@ -4,7 +4,7 @@
 //! times and gives up at anything else; [`read_any`] takes every line, and finds out what is wrong
 //! with the bad ones in the order in which OpenTSDB looks.
 
-use super::{FIELD_NUMBER, Options, point_shape};
+use super::{FIELD_NUMBER, FIELD_TIME_NUMBER, Options, point_shape};
 use crate::key::{split_tag, tags, text_of};
 use crate::number::{
     NumberError, leading_digits, parse_integer, parse_value, parse_value_short, time_ns,
@@ -171,7 +171,7 @@ fn read_timestamp(text: &[u8]) -> Result<i64, Refused> {
         Some(_) => text.iter().copied().filter(|&byte| byte != b'.').collect(),
     };
     let timestamp =
-        parse_integer(&plain).map_err(|reason| Refused::illegal(FIELD_NUMBER, reason))?;
+        parse_integer(&plain).map_err(|reason| Refused::illegal(FIELD_TIME_NUMBER, reason))?;
     if timestamp <= 0 {
         return Err(Refused::illegal("timestamp", format!("invalid timestamp: {timestamp}")));
     }

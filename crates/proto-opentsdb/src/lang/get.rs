@@ -137,7 +137,7 @@ fn parse_question(
     use_calendar: bool,
     parse_last: fn(&str) -> Subject,
 ) -> Result<Question, HttpError> {
-    let parts: Vec<&str> = text.split(':').collect();
+    let parts = parts(text);
     let (aggregator, options, last) = match &parts[..] {
         [aggregator, options @ .., last] if options.len() <= 3 => (aggregator, options, last),
         parts => {
@@ -167,6 +167,38 @@ fn parse_question(
         rest = rest.get(option.len() + 1..).unwrap_or_default();
     }
     Ok(question)
+}
+
+/// The parts of a question between its colons. A metric in quotes is one of them whole, whatever it
+/// is called, with its braces.
+pub(super) fn parts(text: &str) -> Vec<&str> {
+    let opens = |(at, _): &(usize, &str)| {
+        let last = text.get(at + 1..).unwrap_or_default();
+        let behind = read_quoted(last).map(|(_, behind)| behind);
+        behind.is_some_and(|behind| behind.is_empty() || behind.starts_with('{'))
+    };
+    let Some((at, _)) = text.match_indices(":\"").find(opens) else {
+        return text.split(':').collect();
+    };
+    let (before, last) = text.split_at(at);
+    before.split(':').chain(last.get(1..)).collect()
+}
+
+/// A name that `text` begins with in double quotes, and what stands behind it. Within, `\"` is a
+/// quote, `\\` a backslash and `\n` the end of a line. OpenTSDB has no such names, and no quotes.
+fn read_quoted(text: &str) -> Option<(String, &str)> {
+    let mut name = String::new();
+    let mut letters = text.strip_prefix('"')?.chars();
+    loop {
+        match letters.next()? {
+            '"' => return Some((name, letters.as_str())),
+            '\\' => name.push(match letters.next()? {
+                'n' => '\n',
+                letter => letter,
+            }),
+            letter => name.push(letter),
+        }
+    }
 }
 
 /// The aggregator called `name`.
@@ -210,11 +242,14 @@ fn parse_option(
     Ok(())
 }
 
-/// Reads `metric[{k=v,…}][{k=v,…}]`: braces that group, then braces that only filter.
+/// Reads `metric[{k=v,…}][{k=v,…}]`: braces that group, then braces that only filter. A metric that
+/// has colons or braces stands in double quotes.
 fn parse_metric(text: &str) -> Subject {
-    let (metric, braces) = match text.split_once('{') {
-        None => (text, None),
-        Some((metric, braces)) => (metric, Some(braces)),
+    let (metric, braces) = match (read_quoted(text), text.split_once('{')) {
+        (Some((metric, "")), _) => (metric, None),
+        (Some((metric, behind)), _) if behind.starts_with('{') => (metric, behind.get(1..)),
+        (_, None) => (text.to_owned(), None),
+        (_, Some((metric, braces))) => (metric.to_owned(), Some(braces)),
     };
     if metric.is_empty() {
         return Err(HttpError::bad_request("Missing the metric or tsuids, provide at least one"));
@@ -248,7 +283,7 @@ fn parse_metric(text: &str) -> Subject {
             }
         }
     }
-    Ok((Source::Metric(metric.to_owned()), filters))
+    Ok((Source::Metric(metric), filters))
 }
 
 fn parse_tsuids(text: &str) -> Subject {

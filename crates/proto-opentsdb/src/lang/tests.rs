@@ -100,6 +100,29 @@ fn get_and_post_say_the_same() {
     assert_eq!(same.tsuids().count(), 1);
 }
 
+/// Rules of Prometheus record names with colons, which between quotes are no parts.
+#[test]
+fn a_metric_in_quotes_is_called_what_it_is_called() {
+    let metric = |m: &str| {
+        let request = get(&format!("start=H&m={m}")).unwrap();
+        let Source::Metric(metric) = &request.questions[0].source else { panic!("{m}") };
+        (metric.clone(), request.questions[0].filters.len())
+    };
+    let is = |m: &str, name: &str, filters| assert_eq!(metric(m), (name.to_owned(), filters));
+    is(r#"sum:"job:reqs:rate1m""#, "job:reqs:rate1m", 0);
+    is(r#"sum:1m-avg:rate{counter}:"a:b{c}"{h=*}{d=x}"#, "a:b{c}", 2);
+    is(r#"sum:"say \"a:b\" \\ \n"{h=*}"#, "say \"a:b\" \\ \n", 1);
+    // What has no second quote, or goes on behind it, is called so.
+    is(r#"sum:"a"#, "\"a", 0);
+    is(r#"sum:"a"b"#, "\"a\"b", 0);
+    is(r#"sum:a"b""#, "a\"b\"", 0);
+    // As OpenTSDB has it: what means nothing is passed over.
+    is("sum:job:reqs", "reqs", 0);
+    is(r#"sum:"job:reqs"#, "reqs", 0);
+    assert!(get(r#"start=H&m=sum:"""#).unwrap_err().contains("Missing the metric"));
+    assert!(get(r#"start=H&m=sum:"a:b"{h=*"#).unwrap_err().contains("Missing '}'"));
+}
+
 #[test]
 fn repeated_questions_are_asked_once() {
     let request = get("start=H&m=sum:x&m=sum:y&m=sum:x").unwrap();

@@ -1,6 +1,7 @@
 //! Words of what deletes or changes something. OpenTSDB passes over what it does not know, so that
 //! a misspelt condition is none and more changes than was meant: here such a request is refused.
 
+use super::get::parts;
 use crate::http::{Endpoint, HttpError, HttpRequest, Params};
 use crate::json;
 use serde_json::Value;
@@ -96,7 +97,7 @@ pub fn check_words(
         return Err(empty_end());
     }
     for text in params.all("m").chain(params.all("tsuid")) {
-        let parts: Vec<&str> = text.split(':').collect();
+        let parts = parts(text);
         let options = match &parts[..] {
             [_, options @ .., _] => options,
             _ => &[],

@@ -66,6 +66,12 @@ pub(super) fn document(documents: Documents, call: &Call) -> Reply {
         return Reply::empty(StatusCode::FOUND).header(header::LOCATION, "/docs/README.md");
     }
     let Some((_, packed)) = documents.iter().find(|(known, _)| *known == path) else {
+        // Words of the page and of errors name documents without what their files end in.
+        let file = format!("{path}.md");
+        if documents.iter().any(|(known, _)| *known == file) {
+            let there = format!("/docs/{file}");
+            return Reply::empty(StatusCode::FOUND).header(header::LOCATION, &there);
+        }
         let text = format!("there is no document {path}; /docs lists them");
         return Reply::text(StatusCode::NOT_FOUND, text);
     };

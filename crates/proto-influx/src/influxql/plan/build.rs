@@ -170,7 +170,7 @@ impl Options {
         match count > i128::from(max) {
             true => {
                 let message = format!("max-select-buckets limit exceeded: ({count}/{max})");
-                Err(PlanError { message, limit: Some("influx.buckets_max") })
+                Err(PlanError { limit: Some("influx.buckets_max"), ..PlanError::new(message) })
             }
             false => Ok(()),
         }

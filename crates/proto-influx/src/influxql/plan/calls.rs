@@ -71,7 +71,7 @@ impl Builder<'_> {
     ) -> Result<Rows, PlanError> {
         let options = Options { limit: 0, offset: 0, ..outer.clone() };
         let Some(argument) = args.first() else {
-            return Err(PlanError::new(format!("undefined function {name}()")));
+            return Err(PlanError::undefined(name));
         };
         let of_argument = |options: &Options| self.rows(statement, argument, options, is_selector);
         self.check_argument(name, argument)

@@ -12,7 +12,6 @@ use crate::http::routes::Right;
 use crate::http::{Call, Reply, body, namespace, status_of_missing, status_of_wait};
 use crate::ingest;
 use crate::jobs::{Job, JobState};
-use crate::metrics::Way;
 use crate::rejects::shortened;
 use crate::shared::Shared;
 use foliot_model::KeySyntax;
@@ -44,14 +43,6 @@ impl Format {
             Self::Exact => &foliot_proto_influx::EXACT_LINE_SYNTAX,
             Self::OpenTsdb => &foliot_proto_opentsdb::KEY_SYNTAX,
             Self::Prometheus => &foliot_proto_prometheus::KEY_SYNTAX,
-        }
-    }
-
-    fn way(self) -> Way {
-        match self {
-            Self::Influx | Self::Exact => Way::InfluxHttp,
-            Self::OpenTsdb => Way::Telnet,
-            Self::Prometheus => Way::Exposition,
         }
     }
 

@@ -22,7 +22,9 @@ use foliot_engine::Reads;
 use foliot_exec::Ran;
 use foliot_lock::{Mutex, Rank};
 use foliot_model::{NANOS_PER_MILLI, NamespaceId};
-use foliot_proto_influx::influxql::{Parameter, Parameters, Select, Statement, parse};
+use foliot_proto_influx::influxql::{
+    Parameter, Parameters, Select, Statement, check_select, parse,
+};
 use foliot_proto_opentsdb::{HttpRequest, Request, text_of};
 use foliot_proto_prometheus::Expression;
 use foliot_proto_sql as sql;
@@ -550,6 +552,15 @@ impl Asked {
                  to /query"
             )));
         }
+        if self.checks {
+            for statement in &statements {
+                let Statement::Select(select) = statement else { continue };
+                check_select(select, now_ns()).map_err(|error| {
+                    let call = error.function().and_then(|name| call_in(text, name));
+                    refuse_at(&error.to_string(), call.map(|at| place_of(text, at)))
+                })?;
+            }
+        }
         match statements.is_empty() {
             true => Err(bad("text: there is no statement in it")),
             false => Ok(statements),
@@ -570,6 +581,17 @@ fn place_of(text: &str, at: usize) -> (usize, usize) {
     let before = text.get(..at).unwrap_or_default();
     let line = before.rsplit('\n').next().unwrap_or_default();
     (before.split('\n').count(), line.chars().count() + 1)
+}
+
+/// Where a text calls a function first, whose name is in lower case.
+fn call_in(text: &str, function: &str) -> Option<usize> {
+    let low = text.to_ascii_lowercase();
+    let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
+    low.match_indices(function).map(|(at, _)| at).find(|at| {
+        let (before, behind) = low.split_at(*at);
+        let behind = behind.get(function.len()..).unwrap_or_default();
+        !before.ends_with(is_part) && behind.trim_start().starts_with('(')
+    })
 }
 
 /// Text as it stands in a query string.

@@ -1,7 +1,7 @@
 //! What calls may not be given.
 
 use super::super::condition::go_name;
-use super::{Checker, Result, error};
+use super::{Checker, PlanError, Result, error};
 use crate::influxql::ast::Expr;
 use crate::influxql::format_duration;
 
@@ -79,7 +79,7 @@ impl Checker {
             "count" | "sum" | "mean" | "median" | "mode" | "stddev" | "spread" => {
                 self.has_aggregate = true;
             }
-            _ => return error(format!("undefined function {name}()")),
+            _ => return Err(PlanError::undefined(name)),
         }
         check_count(name, args, 1)?;
         match args.first() {

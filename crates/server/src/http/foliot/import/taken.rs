@@ -4,7 +4,7 @@ use super::found::Found;
 use super::{Asked, Format};
 use crate::http::{Reply, status_of};
 use crate::ingest::{self, Terms};
-use crate::metrics::now_ns;
+use crate::metrics::{Way, now_ns};
 use crate::rejects::shortened;
 use crate::shared::Shared;
 use crate::store::Store;
@@ -182,7 +182,7 @@ impl<'a> Taking<'a> {
                 None => Terms::of_samples(PATIENCE),
             };
             let (shared, scope) = (self.shared, self.scope);
-            return ingest::append(shared, store, format.way(), batch, scope, rejects, terms);
+            return ingest::append(shared, store, Way::Import, batch, scope, rejects, terms);
         }
         ingest::keep_to(self.scope, batch, rejects);
         // Put lines keep a kind for each sample; fields have theirs by what the store has, or by
