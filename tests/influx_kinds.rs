@@ -1,5 +1,5 @@
-//! Kinds of fields: which one a field has, who decides it, and what functions make of it, through the
-//! real binary.
+//! Kinds of fields: which one a field has, who decides it, and what functions make of it, through
+//! the real binary.
 
 #![allow(
     clippy::expect_used,
