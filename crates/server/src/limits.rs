@@ -155,7 +155,7 @@ const OTHERS: [(&str, &str, &str); 71] = [
     ("`limits.line_bytes`", "", "the line is refused, reason `line`"),
     ("names of measurements, fields and tags", "1 KiB", "the row is refused"),
     ("values of tags", "4 KiB", "the row is refused"),
-    ("fields of a row", "16 384", "the row is refused"),
+    ("fields of a row, as they stand there", "16 384", "the row is refused"),
     ("statements of an InfluxQL request", "10 000", "400"),
     ("depth and height of an InfluxQL expression", "100, 200 operators", "400"),
     (
