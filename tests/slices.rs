@@ -117,6 +117,33 @@ fn large_requests_leave_little_behind() {
     assert_eq!(answer.status, 204, "{}", answer.text());
 }
 
+/// What the store refuses is repeated as seldom as what cannot be read.
+#[test]
+fn points_that_are_refused_by_thousands_are_counted_and_some_are_told() {
+    const POINTS: usize = 90_000;
+    let dir = Scratch::new();
+    let limits = ["--set", "limits.memory_bytes=128MiB", "--set", "limits.series=1"];
+    let server = Server::start(dir.path(), &limits);
+    let point = |at: usize| {
+        format!("{{\"metric\":\"m{at}\",\"timestamp\":1,\"value\":1,\"tags\":{{\"a\":\"{at}\"}}}}")
+    };
+    let body = format!("[{}]", (0..POINTS).map(point).collect::<Vec<_>>().join(","));
+    let before = server.peak_bytes();
+    let answer = server.post("/api/put?details", &body);
+    let grown = server.peak_bytes() - before;
+    assert_eq!(answer.status, 400);
+    let said: Value = serde_json::from_slice(&answer.body).unwrap();
+    assert_eq!((&said["success"], &said["failed"]), (&json!(1), &json!(POINTS - 1)));
+    let errors = said["errors"].as_array().unwrap();
+    assert_eq!(errors.len(), 1000);
+    assert_eq!(errors[0]["datapoint"]["metric"], "m1");
+    assert!(errors[999]["error"].as_str().unwrap().contains("limits.series"), "{}", errors[999]);
+    // The body itself, and as much again while it grew.
+    let least = 2 * body.len() as u64;
+    assert!(grown < least + (24 << 20), "{} MiB", grown >> 20);
+    server.stop();
+}
+
 #[test]
 fn faults_have_the_numbers_of_their_lines_in_whatever_slice_they_are() {
     let dir = Scratch::new();
