@@ -11,8 +11,7 @@
 //! A failed publication drops the overlay: nothing of the chunk was ever visible.
 
 use crate::limits::{
-    CHUNK_ROWS_MAX, LABELS_MAX, NAME_BYTES_MAX, SPELLINGS_PER_SERIES_MAX,
-    VALUE_BYTES_MAX,
+    CHUNK_ROWS_MAX, LABELS_MAX, NAME_BYTES_MAX, SPELLINGS_PER_SERIES_MAX, VALUE_BYTES_MAX,
 };
 use crate::lookup::Sids;
 use crate::names::Names;

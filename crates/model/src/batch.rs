@@ -3,8 +3,8 @@
 use crate::{Cell, KeyHasher, KeySecret, KeySyntax, NamespaceId};
 use std::borrow::Cow;
 
-/// Most fields that a row may have: its ids lie contiguous in one page of the lookup. A decoder that
-/// learns names reads no further, since what it learns of one takes many times its bytes.
+/// Most fields that a row may have: its ids lie contiguous in one page of the lookup. A decoder
+/// that learns names reads no further, since what it learns of one takes many times its bytes.
 pub const FIELDS_MAX: usize = 1 << 14;
 
 /// A run of bytes of a batch: of the request, or of the batch's scratch when [`Span::SCRATCH`] is

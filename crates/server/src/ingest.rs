@@ -19,8 +19,8 @@ use std::time::{Duration, Instant};
 /// a loop should be held.
 pub(crate) const HEAVY_BYTES: usize = 512 << 10;
 
-/// Lines of a request that become one batch. A batch of the shortest lines, or of lines whose fields
-/// are all new, takes up to thirty times their bytes, which nothing is charged with.
+/// Lines of a request that become one batch. A batch of the shortest lines, or of lines whose
+/// fields are all new, takes up to thirty times their bytes, which nothing is charged with.
 pub(crate) const SLICE_BYTES: usize = 256 << 10;
 
 /// Does `work` over a request of `bytes` bytes without holding up other connections.

@@ -77,8 +77,9 @@ pub struct Run {
     pub lines: u32,
 }
 
-/// The run at the front of `text`, or the beginning of a long one; nothing when no line has ended. With `is_whole` the last line
-/// needs no end. `put` may be missing where `bare` says so, as in datagrams.
+/// The run at the front of `text`, or the beginning of a long one; nothing when no line has ended.
+/// With `is_whole` the last line needs no end. `put` may be missing where `bare` says so, as in
+/// datagrams.
 pub fn next_run(text: &[u8], is_whole: bool, bare: bool) -> Option<Run> {
     let mut run: Option<Run> = None;
     let mut at = 0;
