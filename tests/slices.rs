@@ -12,8 +12,9 @@
 mod harness;
 
 use harness::api::{ROOT, described};
-use harness::{Scratch, Server};
+use harness::{Response, Scratch, Server, request};
 use serde_json::{Value, json};
+use std::io::{Read, Write};
 
 /// More than a slice has.
 const LINES: usize = 700_000;
@@ -58,6 +59,88 @@ fn many_short_lines_take_memory_for_some_of_them_at_once() {
     assert_eq!(server.post(path, &many("m v=1 1\n")).status, 204);
     let grown = server.peak_bytes().saturating_sub(before);
     assert!(grown < (64 << 20), "all or nothing: {} MiB", grown >> 20);
+    server.stop();
+}
+
+/// What a server took at most that was to keep to 128 MiB, where so many clients sent `text` at
+/// once, and how it answered another one.
+fn peak_of(clients: usize, text: &str) -> (u64, Response) {
+    const PATH: &str = "/write?db=default&precision=s";
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &["--set", "limits.memory_bytes=128MiB"]);
+    let whole = request("POST", PATH, &[("Connection", "close")], text.as_bytes());
+    let strike = || {
+        let mut socket = server.connect();
+        // The server may refuse it and go before it has read all.
+        let _ = socket.write_all(&whole);
+        let _ = socket.read_to_end(&mut Vec::new());
+    };
+    std::thread::scope(|scope| (1..clients).for_each(|_| drop(scope.spawn(strike))));
+    let answer = server.post(PATH, text);
+    let peak_bytes = server.peak_bytes();
+    server.stop();
+    (peak_bytes, answer)
+}
+
+/// A tenth more than those 128 MiB.
+const PEAK_BYTES_MAX: u64 = (128 << 20) / 10 * 11;
+
+#[test]
+fn a_line_of_a_million_fields_takes_no_memory_for_their_names() {
+    let fields = |count: usize| (0..count).map(|at| format!("f{at}=1i")).collect::<Vec<_>>();
+    let text = format!("good v=1 1\nwide {} 1\ngood v=2 2\n", fields(1_100_000).join(","));
+    let (peak_bytes, answer) = peak_of(1, &text);
+    assert!(peak_bytes < PEAK_BYTES_MAX, "{} MiB", peak_bytes >> 20);
+    let said = answer.text();
+    let expected = "more than 16384 fields in one row (line 2) dropped=0";
+    assert!(answer.status == 400 && said.contains(expected), "{said}");
+    // One name again and again is as many.
+    let text = format!("wide {} 1\n", vec!["f=1"; 700_000].join(","));
+    let (peak_bytes, answer) = peak_of(4, &text);
+    assert!(peak_bytes < PEAK_BYTES_MAX, "again: {} MiB", peak_bytes >> 20);
+    assert!(answer.text().contains("more than 16384 fields in one row"), "{}", answer.text());
+}
+
+#[test]
+fn lines_of_a_field_each_take_memory_for_some_of_them_at_once() {
+    let text: String = (0..700_000).map(|at| format!("m f{at}=1 1\n")).collect();
+    let (peak_bytes, answer) = peak_of(1, &text);
+    assert!(peak_bytes < PEAK_BYTES_MAX, "{} MiB", peak_bytes >> 20);
+    assert!(answer.text().contains("limits.registry_bytes"), "{}", answer.text());
+}
+
+/// What requests took is not kept for later ones beyond a share.
+#[test]
+fn large_requests_leave_little_behind() {
+    let (peak_bytes, answer) = peak_of(8, &"m v=1\n".repeat(600_000));
+    assert!(peak_bytes < PEAK_BYTES_MAX, "{} MiB", peak_bytes >> 20);
+    assert_eq!(answer.status, 204, "{}", answer.text());
+}
+
+/// What the store refuses is repeated as seldom as what cannot be read.
+#[test]
+fn points_that_are_refused_by_thousands_are_counted_and_some_are_told() {
+    const POINTS: usize = 90_000;
+    let dir = Scratch::new();
+    let limits = ["--set", "limits.memory_bytes=128MiB", "--set", "limits.series=1"];
+    let server = Server::start(dir.path(), &limits);
+    let point = |at: usize| {
+        format!("{{\"metric\":\"m{at}\",\"timestamp\":1,\"value\":1,\"tags\":{{\"a\":\"{at}\"}}}}")
+    };
+    let body = format!("[{}]", (0..POINTS).map(point).collect::<Vec<_>>().join(","));
+    let before = server.peak_bytes();
+    let answer = server.post("/api/put?details", &body);
+    let grown = server.peak_bytes() - before;
+    assert_eq!(answer.status, 400);
+    let said: Value = serde_json::from_slice(&answer.body).unwrap();
+    assert_eq!((&said["success"], &said["failed"]), (&json!(1), &json!(POINTS - 1)));
+    let errors = said["errors"].as_array().unwrap();
+    assert_eq!(errors.len(), 1000);
+    assert_eq!(errors[0]["datapoint"]["metric"], "m1");
+    assert!(errors[999]["error"].as_str().unwrap().contains("limits.series"), "{}", errors[999]);
+    // The body itself, and as much again while it grew.
+    let least = 2 * body.len() as u64;
+    assert!(grown < least + (24 << 20), "{} MiB", grown >> 20);
     server.stop();
 }
 

@@ -20,6 +20,7 @@ use crate::series_limits::SeriesLimits;
 use crate::stats::Counters;
 use crate::wal::Wal;
 use crate::wal::frame::FrameKind;
+use crate::write::Workspaces;
 use foliot_disk::Disk;
 use foliot_index::{Registry, Segment, SymbolKind};
 use foliot_lock::{Mutex, MutexGuard, Rank, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -44,6 +45,7 @@ pub(crate) struct Ingest {
     clock: Clock,
     gate: RwLock<()>,
     admission: Admission,
+    workspaces: Workspaces,
 }
 
 /// What recovery found, for [`Ingest::new`].
@@ -82,6 +84,7 @@ impl Ingest {
             settings: Mutex::new(Rank::Settings, ()),
             clock,
             gate: RwLock::new(Rank::Gate, ()),
+            workspaces: Workspaces::new(),
         }
     }
 
@@ -116,6 +119,11 @@ impl Ingest {
 
     pub(crate) fn admission(&self) -> &Admission {
         &self.admission
+    }
+
+    /// Memory of writes past.
+    pub(crate) fn workspaces(&self) -> &Workspaces {
+        &self.workspaces
     }
 
     pub(crate) fn catalog(&self) -> &Catalog {

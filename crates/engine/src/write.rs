@@ -20,9 +20,9 @@ use crate::retention::Retention;
 use crate::wal::frame::FrameKind;
 use crate::wal::rows;
 use foliot_index::{Limited, Registered, Registry, Resolver, Run, Sids, Terms, read_row};
+use foliot_lock::{Mutex, Rank};
 use foliot_model::{Batch, KeyParts, NamespaceId, Reject, Row};
 use std::borrow::Cow;
-use std::cell::Cell;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -30,21 +30,41 @@ use std::sync::atomic::Ordering;
 /// What a reject names when its row is too old to be kept.
 pub const FIELD_RETENTION: &str = "retention";
 
-/// A frame buffer larger than this is given back after the request that needed it.
-const FRAME_BYTES_KEPT: usize = 4 << 20;
+/// Workspaces that are kept for later writes: as many as write at once on a small machine. Whoever
+/// finds none makes one.
+const WORKSPACES_KEPT_MAX: usize = 8;
+
+/// Memory of such a workspace, at most: enough for ten thousand rows of ten fields.
+const WORKSPACE_BYTES_KEPT: usize = 1 << 20;
 
 /// Rows whose places in the lookup are fetched together: as many loads as a core has on its way at
 /// once. Of a hundred thousand series or more each place is far away.
 const FETCHED_ROWS: usize = 16;
 
-// Taken while it is in use, not borrowed: a simulation runs several writers in turns on one thread.
-thread_local! {
-    static WORKSPACE: Cell<Option<Box<Workspace>>> = const { Cell::new(None) };
+/// Workspaces that nobody uses at present. Threads come and go by hundreds, and what each of them
+/// kept would be bounded by nothing.
+pub(crate) struct Workspaces(Mutex<Vec<Box<Workspace>>>);
+
+impl Workspaces {
+    pub(crate) fn new() -> Self {
+        Self(Mutex::new(Rank::Spares, Vec::new()))
+    }
+
+    fn take(&self) -> Box<Workspace> {
+        self.0.lock().pop().unwrap_or_default()
+    }
+
+    fn give(&self, workspace: Box<Workspace>) {
+        let mut kept = self.0.lock();
+        if kept.len() < WORKSPACES_KEPT_MAX && workspace.memory_bytes() <= WORKSPACE_BYTES_KEPT {
+            kept.push(workspace);
+        }
+    }
 }
 
-/// Memory of the write path, one for each thread that writes.
+/// Memory of the write path.
 #[derive(Default)]
-struct Workspace {
+pub(crate) struct Workspace {
     /// The series of each row of the batch.
     places: Vec<Place>,
     missing: Vec<u32>,
@@ -150,13 +170,13 @@ impl Ingest {
         new_sids: &mut Vec<Range<u32>>,
     ) -> Result<Commit, Error> {
         let rejects_before = rejects.len();
-        let mut workspace = WORKSPACE.take().unwrap_or_default();
+        let mut workspace = self.workspaces().take();
         let registry = self.registry();
         workspace.origin = origin;
         let resolved = workspace.resolve(self, &registry, batch, rejects);
         let result = resolved.and_then(|()| workspace.append_and_apply(self, &registry, batch));
         let registered = std::mem::take(&mut workspace.registered);
-        WORKSPACE.set(Some(workspace));
+        self.workspaces().give(workspace);
         new_sids.extend(registered.new_sids);
         let commit = result?;
         let rejected = (rejects.len() - rejects_before) as u64;
@@ -166,6 +186,16 @@ impl Ingest {
 }
 
 impl Workspace {
+    /// What grows with a batch. The builder holds one block.
+    fn memory_bytes(&self) -> usize {
+        let Self { places, missing, ids, order, frame, pages, .. } = self;
+        let numbers = missing.capacity() + ids.capacity() + pages.capacity();
+        places.capacity() * size_of::<Place>()
+            + numbers * size_of::<u32>()
+            + order.capacity() * size_of::<u64>()
+            + frame.capacity()
+    }
+
     fn resolve(
         &mut self,
         ingest: &Ingest,
@@ -358,9 +388,6 @@ impl Workspace {
         }
         let mut appender = ingest.head().appender(pages, builder);
         let commit = ingest.wal().enqueue(FrameKind::Rows, frame)?;
-        if frame.capacity() > FRAME_BYTES_KEPT {
-            *frame = Vec::new();
-        }
         let mut samples = 0;
         for (row, sids, count) in stored() {
             apply(&mut appender, batch, row, &sids, batch.cells(row, count));

@@ -11,9 +11,6 @@ pub const VALUE_BYTES_MAX: usize = 4 << 10;
 /// entry of at most five bytes per label, see [`ENTRY_BYTES_MAX`].
 pub const LABELS_MAX: usize = 1 << 10;
 
-/// Most fields that one row may have: its ids lie contiguous in one page of the lookup.
-pub const FIELDS_MAX: usize = 1 << 14;
-
 /// Longest dictionary entry in bytes: eight of them (a group) must fit into one page of 64 KiB.
 pub(crate) const ENTRY_BYTES_MAX: usize = 8_000;
 

@@ -4,8 +4,8 @@
 //! half of the hash and a run code. The shard comes from the other half, so 76 bits must agree
 //! before a row is taken for a known one; the hash is keyed, see [`foliot_model::KeyHasher`].
 
-use crate::limits::FIELDS_MAX;
 use crate::pages::Pages;
+use foliot_model::FIELDS_MAX;
 
 const SHARD_BITS: u32 = 12;
 const SLOTS_MIN: usize = 4;

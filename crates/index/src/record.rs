@@ -211,7 +211,7 @@ fn put_stretch(out: &mut Vec<u8>, first: u32, series: impl Iterator<Item = (u32,
     let mut any = false;
     for (source, column) in series {
         any = true;
-        if !group.1.is_empty() && (source != group.0 || group.1.len() >= limits::FIELDS_MAX) {
+        if !group.1.is_empty() && (source != group.0 || group.1.len() >= foliot_model::FIELDS_MAX) {
             end(&mut group, out);
         }
         group.0 = source;
@@ -462,7 +462,7 @@ fn apply_sources(names: &mut Names, rest: &mut &[u8], pairs: &mut Vec<u32>) -> R
 fn apply_series(names: &mut Names, rest: &mut &[u8], columns: &mut Vec<u32>) -> Result<(), Reason> {
     let (first, first_source, sources) = (take(rest)?, take(rest)?, take(rest)?);
     let count = take(rest)?;
-    if count == 0 || count as usize > limits::FIELDS_MAX {
+    if count == 0 || count as usize > foliot_model::FIELDS_MAX {
         return Err("a source has no columns, or too many".into());
     }
     columns.clear();

@@ -11,8 +11,7 @@
 //! A failed publication drops the overlay: nothing of the chunk was ever visible.
 
 use crate::limits::{
-    CHUNK_ROWS_MAX, FIELDS_MAX, LABELS_MAX, NAME_BYTES_MAX, SPELLINGS_PER_SERIES_MAX,
-    VALUE_BYTES_MAX,
+    CHUNK_ROWS_MAX, LABELS_MAX, NAME_BYTES_MAX, SPELLINGS_PER_SERIES_MAX, VALUE_BYTES_MAX,
 };
 use crate::lookup::Sids;
 use crate::names::Names;
@@ -20,7 +19,7 @@ use crate::record;
 use crate::registry::{Limited, Registered, Registry, Terms};
 use crate::stage::{Fields, Memo, Overlay, Prepared, Stage};
 use crate::tally::Tally;
-use foliot_model::{Batch, KeyError, KeyParts, Reject, Row};
+use foliot_model::{Batch, FIELDS_MAX, KeyError, KeyParts, Reject, Row};
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ops::Range;

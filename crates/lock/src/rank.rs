@@ -77,7 +77,7 @@ pub enum Rank {
     Audit,
     /// Work that the threads of one query share.
     Query,
-    /// Memory of one query that its next series uses again.
+    /// Memory of one query that its next series uses again, and of writes.
     Spares,
     /// Open files.
     Handles,

@@ -3,6 +3,10 @@
 use crate::{Cell, KeyHasher, KeySecret, KeySyntax, NamespaceId};
 use std::borrow::Cow;
 
+/// Most fields that a row may have: its ids lie contiguous in one page of the lookup. A decoder
+/// that learns names reads no further, since what it learns of one takes many times its bytes.
+pub const FIELDS_MAX: usize = 1 << 14;
+
 /// A run of bytes of a batch: of the request, or of the batch's scratch when [`Span::SCRATCH`] is
 /// set in `offset`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -73,6 +77,17 @@ pub struct BatchBuffers {
     fields: Vec<Span>,
     rows: Vec<Row>,
     cells: Vec<Cell>,
+}
+
+impl BatchBuffers {
+    /// Memory that they hold.
+    pub fn memory_bytes(&self) -> usize {
+        self.scratch.capacity()
+            + self.shapes.capacity() * size_of::<Shape>()
+            + self.fields.capacity() * size_of::<Span>()
+            + self.rows.capacity() * size_of::<Row>()
+            + self.cells.capacity() * size_of::<Cell>()
+    }
 }
 
 /// Finds the text of a request's point by its number, from 1.

@@ -16,7 +16,7 @@ use crate::fault::Fault;
 use crate::key::{check_key, plain_measurement};
 use crate::precision::Precision;
 use cursor::Cursor;
-use foliot_model::{Batch, Reject, Span};
+use foliot_model::{Batch, FIELDS_MAX, Reject, Span};
 use memchr::memrchr;
 use shapes::{Ended, Node, ROOT, Role, Shapes, slice};
 use std::borrow::Cow;
@@ -65,6 +65,11 @@ pub struct Decoder {
 }
 
 impl Decoder {
+    /// Memory that it holds.
+    pub fn memory_bytes(&self) -> usize {
+        self.shapes.memory_bytes()
+    }
+
     /// Reads all lines of the batch's bytes into rows of the batch. Good lines become rows whatever
     /// stands beside them; a bad line becomes a reject (at most a hundred of them are kept) whose
     /// reason is the plain fault, for [`crate::answer`] to dress.
@@ -153,7 +158,7 @@ impl Decoder {
     #[inline]
     fn fields(&mut self, cursor: &mut Cursor<'_>, batch: &mut Batch<'_>) -> Result<Node, Fault> {
         let mut node = ROOT;
-        loop {
+        for _ in 0..FIELDS_MAX {
             let step = match self.shapes.step(cursor.bytes, node, cursor.at) {
                 Some(known) => known,
                 None => {
@@ -177,6 +182,7 @@ impl Decoder {
                 _ => return Ok(node),
             }
         }
+        Err(Fault::TooManyFields)
     }
 
     /// Checks that the key fits together with each name of the row that ends at `node`.

@@ -1,5 +1,6 @@
 //! What can be wrong with a line, and how InfluxDB says it.
 
+use foliot_model::FIELDS_MAX;
 use std::fmt;
 
 /// Why a line was refused. The texts are those of InfluxDB 1.8 wherever it has one, because clients
@@ -52,6 +53,8 @@ pub enum Fault {
     InvalidPoint,
     /// `time` is the line's only field.
     OnlyTimeField,
+    /// The line has more than [`FIELDS_MAX`] fields.
+    TooManyFields,
 }
 
 impl Fault {
@@ -143,6 +146,7 @@ impl fmt::Display for Fault {
             Self::TimeSyntax => "invalid syntax",
             Self::InvalidPoint => "point is invalid",
             Self::OnlyTimeField => "invalid field name: input field \"time\" is invalid",
+            Self::TooManyFields => return write!(f, "more than {FIELDS_MAX} fields in one row"),
         })
     }
 }

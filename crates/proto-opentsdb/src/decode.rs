@@ -10,8 +10,8 @@ mod seen;
 
 pub(crate) use histogram::decode_histogram_line;
 pub use histogram::decode_histograms;
-pub use json::decode_json;
 pub(crate) use json::{Element, element_json, elements, read_timestamp, scalar_text};
+pub use json::{WORDED_MAX, decode_json};
 pub(crate) use lines::decode_line;
 pub use lines::{decode_datagram, decode_lines};
 pub(crate) use rollup::decode_rollup_line;

@@ -47,8 +47,8 @@ pub use catalog::{
     stat_json, status_json, string_list_json,
 };
 pub use decode::{
-    Options, RollupPoint, decode_datagram, decode_histograms, decode_json, decode_lines,
-    decode_rollups,
+    Options, RollupPoint, WORDED_MAX, decode_datagram, decode_histograms, decode_json,
+    decode_lines, decode_rollups,
 };
 pub use encode::{Encoder, LineEncoder, TsuidOf, value_text, write_double};
 pub use facts::answer;

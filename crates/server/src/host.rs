@@ -61,6 +61,6 @@ fn collect(shared: &Shared, store: &Store, host: &mut Host) {
     let terms = Terms::of_samples(Duration::ZERO);
     let _ = ingest::append(shared, store, way, &mut batch, scope, &mut rejects, terms);
     decoding.buffers = batch.into_buffers();
-    shared.batches.give(decoding, lines.len());
+    shared.batches.give(decoding);
     shared.bytes.give(lines);
 }

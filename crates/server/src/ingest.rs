@@ -19,6 +19,10 @@ use std::time::{Duration, Instant};
 /// a loop should be held.
 pub(crate) const HEAVY_BYTES: usize = 512 << 10;
 
+/// Lines of a request that become one batch. A batch of the shortest lines, or of lines whose
+/// fields are all new, takes up to thirty times their bytes, which nothing is charged with.
+pub(crate) const SLICE_BYTES: usize = 256 << 10;
+
 /// Does `work` over a request of `bytes` bytes without holding up other connections.
 pub(crate) async fn heavy<T>(shared: &Shared, bytes: usize, work: impl FnOnce() -> T) -> T {
     match bytes > HEAVY_BYTES {
@@ -159,7 +163,7 @@ pub(crate) fn samples(shared: &Shared, way: Way, samples: &Samples) -> Result<u6
         let (scope, terms) = (&Measurements::All, Terms::of_samples(Duration::ZERO));
         let stored = append(shared, store, way, &mut batch, scope, &mut rejects, terms);
         decoding.buffers = batch.into_buffers();
-        shared.batches.give(decoding, bytes.len());
+        shared.batches.give(decoding);
         stored.map_err(|error| error.to_string())?;
         rejects.clear();
     }

@@ -143,7 +143,7 @@ impl Limit {
 
 /// Limits that are constants of a parser, or that rows meet: what they are called, how much, what
 /// happens.
-const OTHERS: [(&str, &str, &str); 71] = [
+const OTHERS: [(&str, &str, &str); 72] = [
     ("`limits.series`", "", "the row is refused, reason `limit`"),
     (
         "`limits.registry_bytes`",
@@ -155,7 +155,7 @@ const OTHERS: [(&str, &str, &str); 71] = [
     ("`limits.line_bytes`", "", "the line is refused, reason `line`"),
     ("names of measurements, fields and tags", "1 KiB", "the row is refused"),
     ("values of tags", "4 KiB", "the row is refused"),
-    ("fields of a row", "16 384", "the row is refused"),
+    ("fields of a row, as they stand there", "16 384", "the row is refused"),
     ("statements of an InfluxQL request", "10 000", "400"),
     ("depth and height of an InfluxQL expression", "100, 200 operators", "400"),
     (
@@ -257,6 +257,7 @@ const OTHERS: [(&str, &str, &str); 71] = [
     ("key of an Influx line, text as a value", "65 535, 65 536 bytes", "the row is refused"),
     ("name of a database or policy", "255 bytes", "400"),
     ("bad points of an `/api/put`", "100 000", "400; points after them are not looked at"),
+    ("bad points of an `/api/put` that are worded", "1 000", "the others are counted"),
     ("bad lines of a request that are worded", "100", "the others are counted, reason `other`"),
     ("a write with `accept_partial=false`", "16 MiB", "413"),
     (

@@ -244,9 +244,8 @@ impl Connection<'_> {
         };
         let scope = &Measurements::All;
         let outcome = ingest::append(shared, store, way, &mut batch, scope, &mut rejects, terms);
-        let request_bytes = bytes.len();
         decoding.buffers = batch.into_buffers();
-        self.shared.batches.give(decoding, request_bytes);
+        self.shared.batches.give(decoding);
         let counted = rejects.len();
         if decoded.bytes > 0 {
             self.pace.progress();

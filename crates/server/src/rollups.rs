@@ -41,7 +41,7 @@ pub(crate) fn store(
         let outcome = ingest::append(shared, store, way, &mut batch, scope, &mut refused, terms);
         rejects.append(&mut refused);
         decoding.buffers = batch.into_buffers();
-        shared.batches.give(decoding, 0);
+        shared.batches.give(decoding);
         last = outcome?.or(last);
     }
     Ok(last)

@@ -36,6 +36,10 @@ use tokio::sync::{Semaphore, watch};
 /// against what one giant request would leave.
 const SPARE_BYTES_MAX: usize = 32 << 20;
 
+/// And no more than one part in so many of `limits.pending_body_bytes`, which is not charged with
+/// it: all three kinds are a twentieth of the memory that is shared out.
+const SPARES_SHARE: u64 = 8;
+
 /// What all connections share.
 #[derive(Debug)]
 pub(crate) struct Shared {
@@ -151,9 +155,9 @@ impl Shared {
             tls,
             open_writer: Arc::new(Principal::writer_to(&config.listen_database.database)),
             failed_login_ns: Mutex::new(Rank::Table, i64::MIN),
-            bytes: Spares::default(),
-            unpacked: Spares::default(),
-            batches: Spares::default(),
+            bytes: Spares::new(config.limits_pending_body_bytes.0),
+            unpacked: Spares::new(config.limits_pending_body_bytes.0),
+            batches: Spares::new(config.limits_pending_body_bytes.0),
             facts: Mutex::new(Rank::Facts, ()),
             rejects: Rejects::default(),
             senders: Senders::default(),
@@ -232,12 +236,9 @@ impl Shared {
 /// Memory that was used and can be used again, within a bound: requests that come at once need many
 /// pieces, and what they leave should not be held for ever.
 #[derive(Debug)]
-pub(crate) struct Spares<T>(Mutex<Pile<T>>);
-
-impl<T: Default> Default for Spares<T> {
-    fn default() -> Self {
-        Self(Mutex::new(Rank::Table, Pile::default()))
-    }
+pub(crate) struct Spares<T> {
+    pile: Mutex<Pile<T>>,
+    bytes_max: usize,
 }
 
 /// Pieces with what each weighs, and what they weigh together.
@@ -248,17 +249,24 @@ struct Pile<T> {
 }
 
 impl<T: Default> Spares<T> {
+    /// For the pieces that bodies need, which have so many bytes together.
+    pub(crate) fn new(body_bytes: u64) -> Self {
+        let share = usize::try_from(body_bytes / SPARES_SHARE).unwrap_or(usize::MAX);
+        let pile = Mutex::new(Rank::Table, Pile::default());
+        Self { pile, bytes_max: SPARE_BYTES_MAX.min(share) }
+    }
+
     /// A piece of memory, used or new.
     pub(crate) fn take(&self) -> T {
-        let mut pile = self.0.lock();
+        let mut pile = self.pile.lock();
         let Some((piece, bytes)) = pile.pieces.pop() else { return T::default() };
         pile.bytes -= bytes;
         piece
     }
 
     fn keep(&self, piece: T, bytes: usize) {
-        let mut pile = self.0.lock();
-        if pile.bytes + bytes <= SPARE_BYTES_MAX {
+        let mut pile = self.pile.lock();
+        if pile.bytes + bytes <= self.bytes_max {
             pile.bytes += bytes;
             pile.pieces.push((piece, bytes));
         }
@@ -282,10 +290,10 @@ impl Spares<Vec<u8>> {
 }
 
 impl Spares<Decoding> {
-    /// Gives a batch's memory back; `request_bytes` says how large a request it was used for.
-    pub(crate) fn give(&self, decoding: Decoding, request_bytes: usize) {
-        // Rows and cells of the shortest lines take about three times the text they came from.
-        self.keep(decoding, 4096 + 3 * request_bytes);
+    /// Gives a batch's memory back.
+    pub(crate) fn give(&self, decoding: Decoding) {
+        let bytes = decoding.buffers.memory_bytes() + decoding.lines.memory_bytes();
+        self.keep(decoding, bytes);
     }
 }
 
@@ -295,7 +303,7 @@ mod tests {
 
     #[test]
     fn spares_are_reused_within_a_bound() {
-        let spares: Spares<Vec<u8>> = Spares::default();
+        let spares: Spares<Vec<u8>> = Spares::new(u64::MAX);
         assert_eq!(spares.take().capacity(), 0);
         spares.give(Vec::with_capacity(1000));
         assert!(spares.take().capacity() >= 1000);
@@ -303,9 +311,14 @@ mod tests {
         for _ in 0..10 {
             spares.give(Vec::with_capacity(SPARE_BYTES_MAX / 4));
         }
-        assert_eq!(spares.0.lock().pieces.len(), 4);
-        assert!(spares.0.lock().bytes <= SPARE_BYTES_MAX);
+        assert_eq!(spares.pile.lock().pieces.len(), 4);
+        assert!(spares.pile.lock().bytes <= SPARE_BYTES_MAX);
         spares.take();
-        assert_eq!(spares.0.lock().pieces.len(), 3);
+        assert_eq!(spares.pile.lock().pieces.len(), 3);
+        let few: Spares<Vec<u8>> = Spares::new(8 << 10);
+        for bytes in [2000, 900, 100, 30] {
+            few.give(Vec::with_capacity(bytes));
+        }
+        assert_eq!(few.pile.lock().pieces.len(), 2, "a share of what bodies have");
     }
 }

@@ -294,7 +294,7 @@ impl Connection<'_> {
             let (way, terms) = (Way::Telnet, Terms::of_samples(PATIENCE));
             let stored = ingest::append(shared, store, way, &mut batch, scope, &mut rejects, terms);
             decoding.buffers = batch.into_buffers();
-            self.shared.batches.give(decoding, rest.len());
+            self.shared.batches.give(decoding);
             let points = self.session.take_rollups();
             let outcome = match (stored, points.is_empty()) {
                 (Ok(commit), false) => {

@@ -157,7 +157,7 @@ fn store_run(
     };
     let outcome = ingest::append(shared, store, way, &mut batch, scope, &mut rejects, terms);
     decoding.buffers = batch.into_buffers();
-    shared.batches.give(decoding, lines.len());
+    shared.batches.give(decoding);
     taken.rows += rows as u64 + unworded;
     taken.refused += rejects.len() as u64 + unworded;
     outcome

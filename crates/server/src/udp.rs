@@ -119,7 +119,7 @@ fn take(shared: &Shared, store: &Store, options: &Options, bytes: &[u8]) -> Opti
     let (way, scope) = (Way::Udp, &Measurements::All);
     let stored = ingest::append(shared, store, way, &mut batch, scope, &mut rejects, terms);
     decoding.buffers = batch.into_buffers();
-    shared.batches.give(decoding, bytes.len());
+    shared.batches.give(decoding);
     stored.ok().flatten()
 }
 

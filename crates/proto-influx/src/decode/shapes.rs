@@ -97,6 +97,14 @@ pub(super) enum Ended {
 }
 
 impl Shapes {
+    /// Memory that it holds.
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.nodes.capacity() * size_of::<NodeState>()
+            + self.text.capacity()
+            + self.path.capacity() * size_of::<Node>()
+            + self.names.capacity() * size_of::<Span>()
+    }
+
     /// Begins a request.
     pub(super) fn begin(&mut self) {
         let is_small = self.nodes.len() <= NODES_KEPT && self.text.len() <= TEXT_BYTES_KEPT;

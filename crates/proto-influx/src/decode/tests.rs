@@ -185,6 +185,28 @@ fn bad_lines_are_refused_in_influxdbs_words() {
 
 /// Names are kept from request to request, and nothing else is.
 #[test]
+fn a_line_has_as_many_fields_as_a_row_may() {
+    let line = |names: &dyn Fn(usize) -> usize, count: usize| {
+        let fields: Vec<_> = (0..count).map(|at| format!("f{}=1i", names(at))).collect();
+        format!("wide {} 5\ngood v=1i 5\n", fields.join(","))
+    };
+    let (good, bad) = ("2: good v=1i 5", "1! field: more than 16384 fields in one row");
+    let mut decoder = Decoder::default();
+    let mut check = |text: &str, expected: &[&str]| {
+        let found = decode_by(&mut decoder, text, Settings::default());
+        let heads: Vec<_> = found.iter().map(|row| row.get(..43).unwrap_or(row)).collect();
+        assert_eq!(heads, expected);
+        // The names of what lies behind were not learnt.
+        assert!(decoder.memory_bytes() < 8 << 20, "{}", decoder.memory_bytes());
+    };
+    check(&line(&|at| at, FIELDS_MAX), &["1: wide f0=1i,f1=1i,f2=1i,f3=1i,f4=1i,f5=1i", good]);
+    for names in [&(|at| at) as &dyn Fn(usize) -> usize, &|at| at % 7] {
+        check(&line(names, FIELDS_MAX + 1), &[good, bad]);
+        check(&line(names, 50 * FIELDS_MAX), &[good, bad]);
+    }
+}
+
+#[test]
 fn a_decoder_that_has_read_others_reads_each_request_as_a_new_one_does() {
     let long = "n".repeat(40);
     let many = |from: usize, to: usize| {

@@ -12,9 +12,9 @@ use foliot_model::{Batch, Cell, Kind, Reject, Span};
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// Bad points of a batch that are told what is wrong with them; further ones are only counted, so
-/// that a body of nothing but bad points takes little memory.
-const WORDED_MAX: usize = 1000;
+/// Bad points of a body that are told what is wrong with them; further ones are only counted, so
+/// that a body of nothing but bad points takes little memory, and its answer too.
+pub const WORDED_MAX: usize = 1000;
 
 /// Decodes the batch's request, a JSON body, and returns how many points it had, good and bad.
 /// Bad points become rejects whose line is the point's place in the array, counted from 1; after

@@ -26,6 +26,10 @@ const UNITS: [(i64, i64); 3] = [
     (10_000_000_000_000_000, 1_000),
 ];
 
+/// A run is no longer than this, but for its last line. It becomes one batch, and one of the
+/// shortest lines takes up to thirty times their bytes.
+const RUN_BYTES_MAX: usize = 256 << 10;
+
 /// A checkpoint's value may be so long.
 const CHECKPOINT_BYTES_MAX: usize = 30;
 
@@ -73,8 +77,9 @@ pub struct Run {
     pub lines: u32,
 }
 
-/// The run at the front of `text`; nothing when no line has ended. With `is_whole` the last line
-/// needs no end. `put` may be missing where `bare` says so, as in datagrams.
+/// The run at the front of `text`, or the beginning of a long one; nothing when no line has ended.
+/// With `is_whole` the last line needs no end. `put` may be missing where `bare` says so, as in
+/// datagrams.
 pub fn next_run(text: &[u8], is_whole: bool, bare: bool) -> Option<Run> {
     let mut run: Option<Run> = None;
     let mut at = 0;
@@ -93,10 +98,10 @@ pub fn next_run(text: &[u8], is_whole: bool, bare: bool) -> Option<Run> {
             }
             Some(_) => break,
         }
-        if matches!(kind, RunKind::Checkpoint | RunKind::Word(_)) {
+        at += end;
+        if matches!(kind, RunKind::Checkpoint | RunKind::Word(_)) || at >= RUN_BYTES_MAX {
             break;
         }
-        at += end;
     }
     run
 }
@@ -473,6 +478,15 @@ mod tests {
         assert_eq!(runs, expected);
         assert_eq!(&text[at..], b"put", "a line without its end waits");
         assert_eq!(next_run(b"m 1 1 h=a", true, true).unwrap().kind, RunKind::Puts);
+    }
+
+    #[test]
+    fn a_long_run_is_cut_behind_a_line() {
+        let line = "put m 1 1\n";
+        let text = line.repeat(2 * RUN_BYTES_MAX / line.len());
+        let run = next_run(text.as_bytes(), true, false).unwrap();
+        assert_eq!((run.kind, run.bytes), (RunKind::Puts, run.lines as usize * line.len()));
+        assert!((RUN_BYTES_MAX..RUN_BYTES_MAX + line.len()).contains(&run.bytes));
     }
 
     #[test]

@@ -26,9 +26,9 @@ use foliot_access::Measurements;
 use foliot_engine::{Ack, Commit};
 use foliot_model::{Batch, Kind, NamespaceId, Reject};
 use foliot_proto_opentsdb::{
-    Endpoint, HttpError, KEY_SYNTAX, Options, Params, PutAnswer, PutFlags, aggregators_json,
-    config_json, datapoint, decode_histograms, decode_json, dropcaches_json, filters_json,
-    put_answer, put_timeout, serializers_json, status_json, string_list_json,
+    Endpoint, HttpError, KEY_SYNTAX, Options, Params, PutAnswer, PutFlags, WORDED_MAX,
+    aggregators_json, config_json, datapoint, decode_histograms, decode_json, dropcaches_json,
+    filters_json, put_answer, put_timeout, serializers_json, status_json, string_list_json,
 };
 use hyper::StatusCode;
 use slices::Slices;
@@ -156,8 +156,10 @@ fn store_points(
     for slice in Slices::new(text) {
         let mut refused = Vec::new();
         let (count, stored) = store_slice(shared, store, target, decode, &slice, &mut refused)?;
-        // Points are counted over the whole body.
+        // Points are counted over the whole body, and worded.
+        let room = WORDED_MAX.saturating_sub(rejects.len());
         refused.iter_mut().for_each(|reject| reject.line += points);
+        refused.iter_mut().skip(room).for_each(|reject| reject.reason = String::new());
         rejects.append(&mut refused);
         points += count;
         commit = stored.or(commit);
@@ -195,7 +197,7 @@ fn store_slice(
         }
     };
     decoding.buffers = batch.into_buffers();
-    shared.batches.give(decoding, slice.len());
+    shared.batches.give(decoding);
     let points = outcome.map_err(|error| refuse(&error))?;
     let commit = stored.map_err(|error| refuse_with(status_of(&error), error.to_string()))?;
     Ok((points, commit))

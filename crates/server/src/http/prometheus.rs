@@ -328,7 +328,7 @@ fn store_piece<T>(
     let histograms = histograms_by_line(&batch);
     let outcome = ingest::append(shared, store, way, &mut batch, scope, &mut rejects, terms);
     decoding.buffers = batch.into_buffers();
-    shared.batches.give(decoding, bytes.len());
+    shared.batches.give(decoding);
     let commit = outcome.map_err(|error| Reply::text(status_of(&error), error.to_string()))?;
     taken.commit = commit.or(taken.commit);
     taken.refused += rejects.len() as u64;

@@ -1,6 +1,6 @@
 //! Lines of a request on their way into the store, slice by slice.
 
-use crate::ingest::{self, Terms};
+use crate::ingest::{self, SLICE_BYTES, Terms};
 use crate::metrics::{Way, now_ns};
 use crate::senders;
 use crate::shared::Shared;
@@ -12,10 +12,6 @@ use foliot_proto_influx::{Decoded, LINE_SYNTAX, Precision, Settings};
 use foliot_schema::{JudgedKinds, Manner};
 use std::ops::Range;
 use std::time::Duration;
-
-/// Lines of a request that become one batch: large enough that batches cost nothing, small enough
-/// that their memory does not show.
-const SLICE_BYTES: usize = 4 << 20;
 
 /// Refused lines that are worded; an answer that repeats more helps nobody.
 const REJECTS_MAX: usize = 1000;
@@ -211,7 +207,7 @@ fn in_batch(
     shared.metrics.way(Way::InfluxHttp).count_unworded(unworded);
     let taken = take(&mut batch, &mut rejects, stored);
     decoding.buffers = batch.into_buffers();
-    shared.batches.give(decoding, slice.lines.len());
+    shared.batches.give(decoding);
     taken?;
     stored.decoded.bytes += decoded.bytes;
     stored.decoded.next_line = decoded.next_line;

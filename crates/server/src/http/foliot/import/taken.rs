@@ -3,7 +3,7 @@
 use super::found::Found;
 use super::{Asked, Format};
 use crate::http::{Reply, status_of};
-use crate::ingest::{self, Terms};
+use crate::ingest::{self, SLICE_BYTES, Terms};
 use crate::metrics::{Way, now_ns};
 use crate::rejects::shortened;
 use crate::shared::Shared;
@@ -18,9 +18,6 @@ use memchr::memrchr;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::time::Duration;
-
-/// Lines that become one batch: a batch of short lines takes many times their memory.
-const SLICE_BYTES: usize = 256 << 10;
 
 /// Faults that one answer words; all are counted.
 const FAULTS_MAX: usize = 100;
@@ -132,7 +129,7 @@ impl<'a> Taking<'a> {
         self.word(&batch, &mut rejects);
         self.next_line = read.next_line;
         decoding.buffers = batch.into_buffers();
-        self.shared.batches.give(decoding, lines.len());
+        self.shared.batches.give(decoding);
         self.commit = outcome?.or(self.commit);
         Ok(read.bytes)
     }
