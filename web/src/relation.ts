@@ -67,10 +67,13 @@ export function linesOf(table: Table): Series[] {
 /** The time of a sample in nanoseconds, as a table has it. */
 const nanosOf = ({ times, nanos }: Series, index: number): string => nanos?.[index] ?? `${times[index]!}000000`;
 
-/** Times that more than one sample of the same line has: which values of other columns stood beside each is not known. */
-function twice(times: string[]): string[] {
+/** What tells the row of a sample: its number where that is told, and else its time. */
+const rowOf = (series: Series, index: number): string => (series.rows ? `row ${series.rows[index]}` : nanosOf(series, index));
+
+/** Rows that more than one sample of the same line has: which values of other columns stood beside each is not known. */
+function twice(rows: string[]): string[] {
   const seen = new Set<string>();
-  return times.filter((time) => seen.size === seen.add(time).size);
+  return rows.filter((row) => seen.size === seen.add(row).size);
 }
 
 /** Lines of rows as one table, with a column for each field, a row for each time of each measurement and labels. What computes one value of all times has none. */
@@ -89,23 +92,24 @@ export function rowsOf(all: Series[]): Table {
   const rows = [...groups.values()].flatMap((group) => {
     const [first] = group;
     const own: Value[] = [...(isNamed ? [first!.name] : []), ...labels.map((label) => (Object.hasOwn(first!.labels, label) ? first!.labels[label]! : null))];
-    const unclear = new Set(group.flatMap((series) => twice(series.times.map((_, index) => nanosOf(series, index)))));
-    const found: { at: bigint; row: Value[] }[] = [];
-    const byTime = new Map<string, Value[]>();
+    const unclear = new Set(group.flatMap((series) => twice(series.times.map((_, index) => rowOf(series, index)))));
+    const found: { at: bigint; number: number; row: Value[] }[] = [];
+    const known = new Map<string, Value[]>();
     for (const series of group) {
       const column = own.length + Number(isTimed) + fields.indexOf(series.field);
       series.values.forEach((value, index) => {
         const time = nanosOf(series, index);
-        let row = unclear.has(time) ? undefined : byTime.get(time);
+        const number = rowOf(series, index);
+        let row = unclear.has(number) ? undefined : known.get(number);
         if (!row) {
           row = [...(isTimed ? [time] : []), ...own, ...fields.map(() => null)];
-          byTime.set(time, row);
-          found.push({ at: BigInt(time), row });
+          known.set(number, row);
+          found.push({ at: BigInt(time), number: series.rows?.[index] ?? 0, row });
         }
         row[column] = value;
       });
     }
-    return found.sort((a, b) => (a.at < b.at ? -1 : Number(a.at > b.at))).map(({ row }) => row);
+    return found.sort((a, b) => (a.at < b.at ? -1 : Number(a.at > b.at)) || a.number - b.number).map(({ row }) => row);
   });
   const kindOf = (field: string) => {
     const kinds = new Set(all.filter((series) => series.field === field).map(({ kind }) => kind));
@@ -126,11 +130,19 @@ function asRows(statement: Stated, outside: Span | null = null): Stated {
   return { ...statement, answer: { ...answer, series: [], tables: [table] }, ...(outside && timeColumn(table) >= 0 ? { outside } : {}) };
 }
 
+/** Whether no line tells what a statement answers: texts have none, and none has the texts beside it where several rows have one time. */
+function hasNoLines({ answer }: Stated): boolean {
+  const texts = answer?.series.filter(({ kind }) => kind === "string") ?? [];
+  return texts.length > 0 && (texts.length === answer?.series.length || texts.some(({ rows }) => rows));
+}
+
 /** The statements of a text of InfluxQL as a view shows them: a table shows rows of several, and so does a graph that has no place for any of them. */
 function influxqlIn(statements: Stated[], { view, isDrawn }: Shown, span: Span): Stated[] {
-  if (view === "table" && statements.length > 1) return statements.map((statement) => asRows(statement));
+  const isRows = (statement: Stated) => statement.answer?.series.some(({ rows }) => rows) ?? false;
+  if (view === "table") return statements.map((statement) => (statements.length > 1 || isRows(statement) ? asRows(statement) : statement));
   if (view !== "graph" || isDrawn) return statements;
   return statements.map((statement) => {
+    if (hasNoLines(statement)) return asRows(statement);
     const outside = beyond(statement.answer?.series ?? [], span);
     return outside ? asRows(statement, outside) : statement;
   });

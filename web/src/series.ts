@@ -17,6 +17,8 @@ export interface Series {
   field: string;
   labels: Record<string, string>;
   varying: string[];
+  /** Of InfluxQL, where several rows have one time: the row of each sample. */
+  rows?: number[];
   kind: string;
   /** Of each sample, where they differ. */
   kinds?: string[];

@@ -65,6 +65,12 @@ describe("a table with times", () => {
 
 describe("rows of InfluxQL", () => {
   const line = (field: string, part: Partial<Series> = {}): Series => ({ name: "soil", field, labels: {}, varying: [], kind: "float", times: [1000, 2000], values: [1, 2], ...part });
+  const outcome = (...all: Series[][]): Outcome => {
+    const answer = (series: Series[]) => ({ series, notes: [], figures: {} }) as unknown as Answer;
+    const statements = all.length > 1 ? { statements: all.map((series) => ({ text: "SELECT", answer: answer(series), error: null, tookMs: 1 })) } : {};
+    return { question: { language: "influxql", text: "SELECT", isForm: false, isHidden: false }, answer: { ...answer(all.flat()), ...statements }, error: null };
+  };
+  const shown = (one: Outcome, view: "graph" | "table" | "samples" | "number", isDrawn = false) => shownIn({ outcomes: [one], span: { start: 900, end: 10_000 } }, { view, isDrawn })[0]!.answer!;
   it("are a row for each time, with a column for each field, label and, of several, the measurement", () => {
     const bed = (name: string) => ({ labels: { bed: name } });
     expect(rowsOf([line("ph", bed("a")), line("wet", { ...bed("a"), kind: "boolean", times: [2000], nanos: ["2000000001"], values: [true] }), line("ph", { ...bed("b"), times: [500], values: [7] })])).toEqual({
@@ -81,15 +87,21 @@ describe("rows of InfluxQL", () => {
       ["1000000000", 1, null], ["1000000000", 2, null], ["1000000000", null, 8], ["2000000000", 3, 9],
     ]);
   });
+  it("of one time are put together by their numbers, where these are told, and are a table in a graph if texts tell them apart", () => {
+    const of = (field: string, rows: number[], values: (string | number)[], kind = "float") => line(field, { kind, times: rows.map((row) => (row < 3 ? 1000 : 2000)), values, rows });
+    const all = [of("ph", [1, 3], [1, 2]), of("room", [0, 1, 2, 3], ["a", "b", "c", "a"], "string"), of("wet", [0, 2], [7, 8])];
+    const rows = [["1000000000", null, "a", 7], ["1000000000", 1, "b", null], ["1000000000", null, "c", 8], ["2000000000", 2, "a", null]];
+    expect(rowsOf(all).rows).toEqual(rows);
+    expect(shown(outcome(all), "graph").tables![0]!.rows).toEqual(rows);
+    expect(shown(outcome(all), "table").tables![0]!.rows).toEqual(rows);
+    // Numbers alone are a line, as ever.
+    expect(shown(outcome([all[0]!, all[2]!]), "graph").tables).toBeUndefined();
+    const text = [line("note", { kind: "string", values: ["x", "y"] })];
+    expect([shown(outcome(text), "graph").tables!.length, shown(outcome(text), "graph", true).tables]).toEqual([1, undefined]);
+  });
   it("have no time, where one value is computed of all", () => {
     expect(rowsOf([line("mean", { times: [0], values: [7] }), line("max", { times: [0], values: [9] })])).toMatchObject({ columns: ["mean", "max"], kinds: ["float", "float"], rows: [[7, 9]] });
   });
-  const outcome = (...all: Series[][]): Outcome => {
-    const answer = (series: Series[]) => ({ series, notes: [], figures: {} }) as unknown as Answer;
-    const statements = all.length > 1 ? { statements: all.map((series) => ({ text: "SELECT", answer: answer(series), error: null, tookMs: 1 })) } : {};
-    return { question: { language: "influxql", text: "SELECT", isForm: false, isHidden: false }, answer: { ...answer(all.flat()), ...statements }, error: null };
-  };
-  const shown = (one: Outcome, view: "graph" | "table" | "samples" | "number", isDrawn = false) => shownIn({ outcomes: [one], span: { start: 900, end: 10_000 } }, { view, isDrawn })[0]!.answer!;
   it("are a table where a graph has no place for any, and say where they lie", () => {
     const early = [line("ph", { times: [100, 200] })];
     expect(shown(outcome(early), "graph")).toMatchObject({ series: [], tables: [{ rows: [["100000000", 1], ["200000000", 2]] }], statements: [{ outside: { start: 100, end: 200 } }] });

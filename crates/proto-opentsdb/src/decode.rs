@@ -43,7 +43,7 @@ impl Default for Options {
 /// The class of a reject whose value is no number: telnet answers `invalid value` to it.
 pub(crate) const FIELD_NUMBER: &str = "number";
 /// The class of a reject whose time is none: telnet answers the same to it.
-pub(crate) const FIELD_TIME_NUMBER: &str = "timestamp number";
+pub(crate) const FIELD_TIME_NUMBER: &str = "time";
 
 /// The shape that every point of this door has: one field with the default name.
 pub(crate) fn point_shape(batch: &mut Batch<'_>) -> u32 {

@@ -128,7 +128,7 @@ const REASONS: [&str; 10] = [
 fn reason(reject: &Reject) -> usize {
     let class = match &*reject.field {
         "metric" | "measurement" | "tag" | "tags" | "key" => "name",
-        "timestamp" | "time" | "timestamp number" => "timestamp",
+        "timestamp" | "time" => "timestamp",
         // No field, or one without a name.
         "field" => "field",
         "line" | "datapoint" | "point" => "line",

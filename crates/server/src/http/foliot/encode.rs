@@ -85,7 +85,19 @@ pub(super) struct Encoder<'a> {
     samples: u64,
     series: u64,
     frames: Option<(Arc<SeriesHead>, Column)>,
-    tables: Option<(Arc<TableHead>, Vec<Column>)>,
+    tables: Option<Columns>,
+}
+
+/// The columns of a table as series.
+struct Columns {
+    head: Arc<TableHead>,
+    columns: Vec<Column>,
+    /// Rows so far, and the time of the last one.
+    rows: u32,
+    last_ns: Option<i64>,
+    /// Whether rows that follow each other have one time: then times do not tell which samples
+    /// stand in one row.
+    has_twins: bool,
 }
 
 impl<'a> Encoder<'a> {
@@ -137,7 +149,7 @@ impl<'a> Encoder<'a> {
     /// Appends a piece of a table: a series for each column beside the time.
     pub(super) fn table(&mut self, table: &Table, out: &mut Vec<u8>) -> Result<(), Failure> {
         let continues =
-            self.tables.as_ref().is_some_and(|(head, _)| Arc::ptr_eq(head, &table.head));
+            self.tables.as_ref().is_some_and(|open| Arc::ptr_eq(&open.head, &table.head));
         if !continues {
             self.close(out);
             let head = &table.head;
@@ -147,17 +159,25 @@ impl<'a> Encoder<'a> {
                 Column::new(describe(&head.name, name, labels, Vec::new()))
             };
             let columns = head.columns.iter().skip(1).map(column).collect();
-            self.tables = Some((head.clone(), columns));
+            let head = head.clone();
+            self.tables = Some(Columns { head, columns, rows: 0, last_ns: None, has_twins: false });
         }
-        if let Some((_, columns)) = &mut self.tables {
+        if let Some(Columns { columns, rows, last_ns, has_twins, .. }) = &mut self.tables {
             let Some((times, rest)) = table.columns.split_first() else { return Ok(()) };
             for (column, items) in columns.iter_mut().zip(rest) {
-                for (time, item) in times.iter().zip(items.iter()) {
+                for (row, (time, item)) in (*rows..).zip(times.iter().zip(items.iter())) {
                     if let (Item::Time(time_ns), Some(value)) = (&*time, value_of(&item)) {
                         column.push(self.spelling, *time_ns, value);
+                        column.rows.push(row);
                     }
                 }
             }
+            for time in times.iter() {
+                if let Item::Time(time_ns) = &*time {
+                    *has_twins |= last_ns.replace(*time_ns) == Some(*time_ns);
+                }
+            }
+            *rows = rows.saturating_add(table.row_count() as u32);
             check(columns.iter().map(Column::bytes).sum(), self.bytes_max)?;
         }
         if table.is_last {
@@ -191,8 +211,13 @@ impl<'a> Encoder<'a> {
     /// Writes the series that are open.
     fn close(&mut self, out: &mut Vec<u8>) {
         let of_frames = self.frames.take().map(|(_, column)| column);
-        let of_tables = self.tables.take().map(|(_, columns)| columns).unwrap_or_default();
-        for column in of_frames.into_iter().chain(of_tables) {
+        let of_tables = self.tables.take().map(|mut open| {
+            if !open.has_twins {
+                open.columns.iter_mut().for_each(|column| column.rows.clear());
+            }
+            open.columns
+        });
+        for column in of_frames.into_iter().chain(of_tables.unwrap_or_default()) {
             // A column of nothing but gaps is no series.
             if column.samples > 0 {
                 self.begin(out);
@@ -340,16 +365,20 @@ struct Column {
     kind: Option<Kind>,
     /// The kind of each sample, once they differ.
     kinds: Vec<Kind>,
+    /// The row of each sample, in a table.
+    rows: Vec<u32>,
 }
 
 impl Column {
     fn new(head: String) -> Self {
-        let (times, values, kinds) = (Vec::new(), Vec::new(), Vec::new());
-        Self { head, samples: 0, times, values, kind: None, kinds }
+        let (times, values) = (Vec::new(), Vec::new());
+        let (kinds, rows) = (Vec::new(), Vec::new());
+        Self { head, samples: 0, times, values, kind: None, kinds, rows }
     }
 
     fn bytes(&self) -> usize {
-        self.head.len() + self.times.len() + self.values.len() + self.kinds.len()
+        let text = self.head.len() + self.times.len() + self.values.len();
+        text + self.kinds.len() + self.rows.len() * size_of::<u32>()
     }
 
     fn push(&mut self, spelling: Spelling, time_ns: i64, value: Value<'_>) {
@@ -384,6 +413,9 @@ impl Column {
         if !self.kinds.is_empty() {
             let kinds: Vec<&str> = self.kinds.iter().copied().map(kind_name).collect();
             let _ = write!(out, ",\"kinds\":{}", json!(kinds));
+        }
+        if !self.rows.is_empty() {
+            let _ = write!(out, ",\"rows\":{}", json!(self.rows));
         }
         out.push(b'}');
     }

@@ -590,7 +590,7 @@ fn call_in(text: &str, function: &str) -> Option<usize> {
     low.match_indices(function).map(|(at, _)| at).find(|at| {
         let (before, behind) = low.split_at(*at);
         let behind = behind.get(function.len()..).unwrap_or_default();
-        !before.ends_with(is_part) && behind.trim_start().starts_with('(')
+        !before.ends_with(is_part) && behind.starts_with('(')
     })
 }
 
