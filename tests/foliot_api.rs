@@ -117,6 +117,26 @@ fn who_made_a_series_is_told_beside_its_samples() {
 }
 
 #[test]
+fn rows_of_one_time_tell_which_samples_stand_together() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    write(&server, "twins,h=a v=1 600\ntwins,h=b v=2,w=3 600\ntwins,h=a w=4 660");
+    let rows = |text: &str| {
+        let asked = json!({"language": "influxql", "text": text, "start_ms": 0, "end_ms": 1});
+        let series = ask(&server, &asked)["series"].clone();
+        let told = series.as_array().unwrap().iter();
+        told.map(|one| (one["field"].to_string(), one["rows"].to_string())).collect::<Vec<_>>()
+    };
+    let told = |field: &str, rows: &str| (format!("\"{field}\""), rows.to_owned());
+    assert_eq!(
+        rows("SELECT * FROM twins"),
+        [told("h", "[0,1,2]"), told("v", "[0,1]"), told("w", "[1,2]")]
+    );
+    assert_eq!(rows("SELECT v FROM twins GROUP BY h"), [told("v", "null"), told("v", "null")]);
+    server.stop();
+}
+
+#[test]
 fn statements_that_tell_no_samples_are_answered_with_tables() {
     let dir = Scratch::new();
     let server = Server::start(dir.path(), &[]);
@@ -213,21 +233,13 @@ fn refusals_say_what_is_wrong_and_where() {
     let wrong = checked("influxql", "SELECT Max(usage),\n Nosuch(usage) FROM cpu");
     assert_eq!(wrong["message"], "undefined function nosuch()");
     assert_eq!(wrong["position"], json!({"line": 2, "column": 2}));
-    assert_ne!(checked("influxql", "SELECT mean(usage), usage FROM cpu"), Value::Null);
-    // Of rows of one time each sample tells its own.
-    write(&server, "twins,h=a v=1 600\ntwins,h=b v=2,w=3 600\ntwins,h=a w=4 660");
-    let rows = |text: &str| {
-        let asked = json!({"language": "influxql", "text": text, "start_ms": 0, "end_ms": 1});
-        let series = ask(&server, &asked)["series"].clone();
-        let told = series.as_array().unwrap().iter();
-        told.map(|one| (one["field"].to_string(), one["rows"].to_string())).collect::<Vec<_>>()
-    };
-    let told = |field: &str, rows: &str| (format!("\"{field}\""), rows.to_owned());
+    // One of two places is said of neither.
+    let wrong = checked("influxql", "SELECT /* nosuch( */ nosuch(usage) FROM cpu");
     assert_eq!(
-        rows("SELECT * FROM twins"),
-        [told("h", "[0,1,2]"), told("v", "[0,1]"), told("w", "[1,2]")]
+        (&wrong["message"], &wrong["position"]),
+        (&json!("undefined function nosuch()"), &Value::Null)
     );
-    assert_eq!(rows("SELECT v FROM twins GROUP BY h"), [told("v", "null"), told("v", "null")]);
+    assert_ne!(checked("influxql", "SELECT mean(usage), usage FROM cpu"), Value::Null);
     assert_ne!(checked("opentsdb", "sum"), Value::Null);
     assert_ne!(checked("promql", "sum("), Value::Null);
     for (language, text) in

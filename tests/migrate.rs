@@ -189,7 +189,7 @@ fn bad_lines_are_told_by_number_and_the_others_stay() {
         (
             "opentsdb",
             "m 1 1 h=a\nm x 1 h=a\n\nm 2 nan h=a\nm 3 1\nm 4 4 h=a\n",
-            vec![":2: number: ", ":4: number: ", ":5: line: not enough arguments"],
+            vec![":2: time: ", ":4: number: ", ":5: line: not enough arguments"],
         ),
         (
             "ticktock",

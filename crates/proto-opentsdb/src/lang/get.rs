@@ -238,6 +238,11 @@ fn parse_option(
         question.usage = Some(RollupUsage::parse(option));
     } else if lower.starts_with("show-histogram-buckets") {
         question.shows_buckets = true;
+    } else if lower.starts_with('"') {
+        let message = format!("A metric in quotes does not end behind them: {option}");
+        let details =
+            "Within the quotes, \\\" is one and \\\\ a backslash; behind them stand braces alone";
+        return Err(HttpError::bad_request(message).with_details(details));
     }
     Ok(())
 }

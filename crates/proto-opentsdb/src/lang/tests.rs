@@ -118,7 +118,11 @@ fn a_metric_in_quotes_is_called_what_it_is_called() {
     is(r#"sum:a"b""#, "a\"b\"", 0);
     // As OpenTSDB has it: what means nothing is passed over.
     is("sum:job:reqs", "reqs", 0);
-    is(r#"sum:"job:reqs"#, "reqs", 0);
+    // No other metric is answered for one whose quotes are wrong.
+    for m in [r#"sum:"job:reqs"#, r#"sum:"a:"b"#, r#"sum:"a":b"#, r#"sum:"a:b":b"#] {
+        let refused = get(&format!("start=H&m={m}")).unwrap_err();
+        assert!(refused.contains("does not end behind them"), "{m}: {refused}");
+    }
     assert!(get(r#"start=H&m=sum:"""#).unwrap_err().contains("Missing the metric"));
     assert!(get(r#"start=H&m=sum:"a:b"{h=*"#).unwrap_err().contains("Missing '}'"));
 }

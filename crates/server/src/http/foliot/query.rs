@@ -583,15 +583,18 @@ fn place_of(text: &str, at: usize) -> (usize, usize) {
     (before.split('\n').count(), line.chars().count() + 1)
 }
 
-/// Where a text calls a function first, whose name is in lower case.
+/// Where a text calls a function, whose name is in lower case; nothing where several places look
+/// like that, of which some may be remarks or names in quotes.
 fn call_in(text: &str, function: &str) -> Option<usize> {
     let low = text.to_ascii_lowercase();
     let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
-    low.match_indices(function).map(|(at, _)| at).find(|at| {
+    let mut calls = low.match_indices(function).map(|(at, _)| at).filter(|at| {
         let (before, behind) = low.split_at(*at);
         let behind = behind.get(function.len()..).unwrap_or_default();
         !before.ends_with(is_part) && behind.starts_with('(')
-    })
+    });
+    let first = calls.next();
+    first.filter(|_| calls.next().is_none())
 }
 
 /// Text as it stands in a query string.
