@@ -213,15 +213,6 @@ fn histograms_are_declared() {
 }
 
 #[test]
-fn a_line_of_more_fields_than_the_store_takes_declares_none() {
-    let (engine, kinds) = (open(), Kinds::default());
-    let fields: Vec<String> = (0..100_000).map(|field| format!("f{field}=1i")).collect();
-    let (rows, _) = check(&kinds, &engine, &format!("m {} 1", fields.join(",")));
-    assert_eq!(rows, 1, "the store refuses it");
-    assert_eq!(engine.catalog_list("field").len(), 0);
-}
-
-#[test]
 fn all_new_fields_of_a_line_are_declared_and_survive_it() {
     let disk = SimDisk::new(2);
     let open = || {
