@@ -43,18 +43,18 @@ const FETCHED_ROWS: usize = 16;
 
 /// Workspaces that nobody uses at present. Threads come and go by hundreds, and what each of them
 /// kept would be bounded by nothing.
-pub(crate) struct Workspaces(Mutex<Vec<Box<Workspace>>>);
+pub(crate) struct Workspaces(Mutex<Vec<Workspace>>);
 
 impl Workspaces {
     pub(crate) fn new() -> Self {
         Self(Mutex::new(Rank::Spares, Vec::new()))
     }
 
-    fn take(&self) -> Box<Workspace> {
+    fn take(&self) -> Workspace {
         self.0.lock().pop().unwrap_or_default()
     }
 
-    fn give(&self, workspace: Box<Workspace>) {
+    fn give(&self, workspace: Workspace) {
         let mut kept = self.0.lock();
         if kept.len() < WORKSPACES_KEPT_MAX && workspace.memory_bytes() <= WORKSPACE_BYTES_KEPT {
             kept.push(workspace);
