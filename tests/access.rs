@@ -1,17 +1,8 @@
 //! Who may do what, through the real binary: every route by every role, from the table that
 //! `docs/security.md` shows; connections; users and tokens; web pages of others.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "what fails here is a failing test"
-)]
-
-mod harness;
-
-use harness::{Response, Scratch, Server, foliot};
+use crate::harness;
+use crate::harness::{Response, Scratch, Server, foliot};
 use serde_json::Value;
 use std::io::{BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};

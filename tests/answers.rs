@@ -1,17 +1,7 @@
 //! Answers that would be too long, or that are gathered before they are written: every door and
 //! every form of answer is cut by a limit, which its error names.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "what fails here is a failing test"
-)]
-
-mod harness;
-
-use harness::{PATIENCE, Response, Scratch, Server, read_response, request};
+use crate::harness::{PATIENCE, Response, Scratch, Server, read_response, request};
 use std::io::{BufReader, Write};
 use std::net::{SocketAddr, TcpStream};
 

@@ -1,17 +1,7 @@
 //! `foliot query` and `foliot top`: the program as a client of a running server.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "what fails here is a failing test"
-)]
-
-mod harness;
-
-use harness::terminal::Terminal;
-use harness::{Scratch, Server, foliot};
+use crate::harness::terminal::Terminal;
+use crate::harness::{Scratch, Server, foliot};
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
 

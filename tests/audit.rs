@@ -1,17 +1,7 @@
 //! The audit log through the real binary: every door that takes samples away says so.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "what fails here is a failing test"
-)]
-
-mod harness;
-
-use harness::api::get;
-use harness::{Scratch, Server};
+use crate::harness::api::get;
+use crate::harness::{Scratch, Server};
 use serde_json::{Value, json};
 
 /// What the log says of the fields that tell who did what to how much.

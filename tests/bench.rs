@@ -1,17 +1,7 @@
 //! The benchmark tool against the real server: everything it can verify is verified through every
 //! door, what it reports is consistent, and servers that it cannot judge are refused.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "what fails here is a failing test"
-)]
-
-mod harness;
-
-use harness::{Scratch, Server, foliot};
+use crate::harness::{Scratch, Server, foliot};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;

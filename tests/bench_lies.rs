@@ -1,17 +1,7 @@
 //! The benchmark tool behind a liar: a proxy between it and the real server that falsifies requests
 //! or answers, all of them or every n-th, in each language that the proxy can read.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "what fails here is a failing test"
-)]
-
-mod harness;
-
-use harness::{Scratch, Server, foliot};
+use crate::harness::{Scratch, Server, foliot};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

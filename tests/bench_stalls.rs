@@ -1,20 +1,10 @@
 //! The benchmark tool before servers whose every reply is known: what it tells of their latency
 //! stands beside what their own records and a closed formula say.
 //!
-//! `STALLS=10 cargo test -p foliot --test bench_stalls -- --nocapture` takes runs of ten seconds
-//! and prints the table of docs/benchmarks; without it they take three.
+//! `STALLS=10 cargo test -p foliot --test all bench_stalls:: -- --nocapture` takes runs of ten
+//! seconds and prints the table of docs/benchmarks; without it they take three.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "what fails here is a failing test"
-)]
-
-mod harness;
-
-use harness::{Scratch, foliot};
+use crate::harness::{Scratch, foliot};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

@@ -1,17 +1,7 @@
 //! A suite of the benchmark tool, through the real binary: it starts, configures, watches and stops
 //! the servers of a TOML file, survives its own end, and discloses what ran.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "what fails here is a failing test"
-)]
-
-mod harness;
-
-use harness::{PATIENCE, Scratch, foliot};
+use crate::harness::{PATIENCE, Scratch, foliot};
 use std::fs;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;

@@ -1,16 +1,6 @@
 //! VictoriaMetrics' CSV through the real binary.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "what fails here is a failing test"
-)]
-
-mod harness;
-
-use harness::{Scratch, Server};
+use crate::harness::{Scratch, Server};
 
 const IMPORT: &str = "/api/v1/import/csv?format=2:metric:ask,3:metric:bid,1:label:ticker,\
                       5:time:unix_s";

@@ -1,18 +1,8 @@
 //! CSV files through the real binary: exports come back as they went out, answers and files of the
 //! page come in as what they were, and files of strangers are read or refused with a reason.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "what fails here is a failing test"
-)]
-
-mod harness;
-
-use harness::command::{run, run_on, said, succeed};
-use harness::{Scratch, Server, foliot};
+use crate::harness::command::{run, run_on, said, succeed};
+use crate::harness::{Scratch, Server, foliot};
 use std::io::Write;
 use std::path::Path;
 use std::process::Stdio;

@@ -1,16 +1,7 @@
 //! Databases for every protocol: one door writes, another asks back, and names lead to one place.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "what fails here is a failing test"
-)]
-
-mod harness;
-
-use harness::{Scratch, Server};
+use crate::harness;
+use crate::harness::{Scratch, Server};
 use std::io::{BufReader, Read, Write};
 use std::net::TcpStream;
 use std::time::{SystemTime, UNIX_EPOCH};

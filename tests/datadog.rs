@@ -1,18 +1,8 @@
 //! DataDog's series through the real binary.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "what fails here is a failing test"
-)]
-
-mod harness;
-
+use crate::harness::{Response, Scratch, Server, foliot};
 use flate2::Compression;
 use flate2::write::{GzEncoder, ZlibEncoder};
-use harness::{Response, Scratch, Server, foliot};
 use std::io::Write;
 
 const T: i64 = 1_700_000_000;

@@ -1,17 +1,7 @@
 //! Deletes of Foliot's own API that are about several metrics, or compare labels.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "what fails here is a failing test"
-)]
-
-mod harness;
-
-use harness::api::{ROOT, described, get, write};
-use harness::{Scratch, Server, foliot};
+use crate::harness::api::{ROOT, described, get, write};
+use crate::harness::{Scratch, Server, foliot};
 use serde_json::{Value, json};
 
 /// Three metrics in three rooms and one without a room: what each series has is its number of

@@ -3,19 +3,10 @@
 //! answering others rightly, soon and with little memory.
 
 #![allow(clippy::big_endian_bytes, reason = "MQTT is big-endian")]
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::print_stdout,
-    clippy::unwrap_used,
-    reason = "what fails here is a failing test"
-)]
 
-mod harness;
-
-use harness::broker::Broker;
-use harness::{Over, Scratch, Server};
+use crate::harness;
+use crate::harness::broker::Broker;
+use crate::harness::{Over, Scratch, Server};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::path::Path;

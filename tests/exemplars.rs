@@ -1,18 +1,8 @@
 //! Exemplars through the real binary: however they come, `query_exemplars` tells them.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "what fails here is a failing test"
-)]
-
-mod harness;
-
-use harness::remote::{T, V2, asked_at, escaped, message, push, sample, varint};
-use harness::target::{Answer, Target};
-use harness::{Scratch, Server, foliot};
+use crate::harness::remote::{T, V2, asked_at, escaped, message, push, sample, varint};
+use crate::harness::target::{Answer, Target};
+use crate::harness::{Scratch, Server, foliot};
 
 /// A label under the number of its field.
 fn label(name: &str, value: &str) -> Vec<u8> {

@@ -1,18 +1,8 @@
 //! Families of metrics as messages through the real binary: scraped and pushed.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "what fails here is a failing test"
-)]
-
-mod harness;
-
-use harness::remote::{T, asked_at, escaped, message, varint};
-use harness::target::{Answer, Target};
-use harness::{PATIENCE, Scratch, Server};
+use crate::harness::remote::{T, asked_at, escaped, message, varint};
+use crate::harness::target::{Answer, Target};
+use crate::harness::{PATIENCE, Scratch, Server};
 use std::time::{Duration, Instant};
 
 const KIND: &str =

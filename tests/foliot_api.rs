@@ -1,17 +1,7 @@
 //! Foliot's own API: every answer is held against `docs/openapi.json`, and says what was stored.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "what fails here is a failing test"
-)]
-
-mod harness;
-
-use harness::api::{ROOT, ask, described, get, post, write};
-use harness::{Response, Scratch, Server};
+use crate::harness::api::{ROOT, ask, described, get, post, write};
+use crate::harness::{Response, Scratch, Server};
 use serde_json::{Value, json};
 use std::path::Path;
 

@@ -1,18 +1,8 @@
 //! What Foliot's own API tells of a question besides its answer: steps and times, also of one that
 //! failed, and where its text is wrong. Every answer is held against `docs/openapi.json`.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "what fails here is a failing test"
-)]
-
-mod harness;
-
-use harness::api::{ROOT, ask, get, post, write};
-use harness::{Scratch, Server};
+use crate::harness::api::{ROOT, ask, get, post, write};
+use crate::harness::{Scratch, Server};
 use serde_json::{Value, json};
 
 /// The steps of a tree, the outer ones first: what they do, and their series and samples.

@@ -1,19 +1,9 @@
 //! What the page shows of scraping, rules, senders and help texts, through Foliot's own API. Every
 //! answer is held against `docs/openapi.json`.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "what fails here is a failing test"
-)]
-
-mod harness;
-
-use harness::api::{ROOT, described, get, post};
-use harness::target::{Answer, Target};
-use harness::{PATIENCE, Scratch, Server};
+use crate::harness::api::{ROOT, described, get, post};
+use crate::harness::target::{Answer, Target};
+use crate::harness::{PATIENCE, Scratch, Server};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 

@@ -1,17 +1,8 @@
 //! Foliot's API for whoever operates a server: what came, what was refused, what was asked.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "what fails here is a failing test"
-)]
-
-mod harness;
-
-use harness::api::{ROOT, ask, get, post, write};
-use harness::{PATIENCE, Scratch, Server};
+use crate::harness;
+use crate::harness::api::{ROOT, ask, get, post, write};
+use crate::harness::{PATIENCE, Scratch, Server};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::time::{Duration, Instant};

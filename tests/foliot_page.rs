@@ -2,18 +2,9 @@
 //! imports, figures of a metric, retention, settings, the log. Every answer is held against
 //! `docs/openapi.json`.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "what fails here is a failing test"
-)]
-
-mod harness;
-
-use harness::api::{ROOT, delete, described, get, post, write};
-use harness::{PATIENCE, Scratch, Server};
+use crate::harness;
+use crate::harness::api::{ROOT, delete, described, get, post, write};
+use crate::harness::{PATIENCE, Scratch, Server};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::io::Write;

@@ -1,17 +1,8 @@
 //! Graphite's plain text and pickle through the real binary.
 
 #![allow(clippy::big_endian_bytes, reason = "the lengths of pickle's messages are")]
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "what fails here is a failing test"
-)]
 
-mod harness;
-
-use harness::{Scratch, Server, foliot};
+use crate::harness::{Scratch, Server, foliot};
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::path::Path;

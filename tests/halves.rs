@@ -4,18 +4,8 @@
 //! Frames of MQTT are in `mqtt.rs`, lines under TLS in `tls.rs`. A datagram, and a body of which
 //! the length was told, are whole without a newline at their end.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "what fails here is a failing test"
-)]
-
-mod harness;
-
+use crate::harness::{PATIENCE, Scratch, Server};
 use flate2::{Compression, write::GzEncoder};
-use harness::{PATIENCE, Scratch, Server};
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::time::Duration;

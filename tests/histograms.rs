@@ -1,16 +1,6 @@
 //! Native histograms through the real binary: remote write, remote read and PromQL.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "what fails here is a failing test"
-)]
-
-mod harness;
-
-use harness::{Response, Scratch, Server};
+use crate::harness::{Response, Scratch, Server};
 use serde_json::{Value as Json, json};
 
 const T: i64 = 1_700_000_000_000;

@@ -1,20 +1,9 @@
 //! What is sent to do harm: bodies that grow, patterns that explode, questions of death. Each gets
 //! an answer, costs no more memory than it may, and leaves the server answering others rightly.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::print_stdout,
-    clippy::unwrap_used,
-    reason = "what fails here is a failing test"
-)]
-
-mod harness;
-
+use crate::harness::{PATIENCE, Scratch, Server, request};
 use flate2::Compression;
 use flate2::write::{DeflateEncoder, GzEncoder, ZlibEncoder};
-use harness::{PATIENCE, Scratch, Server, request};
 use std::fmt::Write as _;
 use std::io::{ErrorKind, Read, Write};
 

@@ -1,18 +1,8 @@
 //! HTTP: routes, bodies, limits, connections.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "what fails here is a failing test"
-)]
-
-mod harness;
-
+use crate::harness::{Scratch, Server, read_response, read_response_to, request};
 use flate2::Compression;
 use flate2::write::{GzEncoder, ZlibEncoder};
-use harness::{Scratch, Server, read_response, read_response_to, request};
 use std::io::{BufReader, Read, Write};
 use std::time::{Duration, Instant};
 

@@ -1,18 +1,9 @@
 //! The InfluxDB door through the real binary: databases, kinds of fields, users, deletes, buckets,
 //! answers, and what bad input is answered with.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "what fails here is a failing test"
-)]
-
-mod harness;
-
-use harness::influx::{FORM, answer, ask, encoded, write};
-use harness::{Scratch, Server};
+use crate::harness;
+use crate::harness::influx::{FORM, answer, ask, encoded, write};
+use crate::harness::{Scratch, Server};
 use std::io::{Read, Write};
 
 #[test]

@@ -1,18 +1,8 @@
 //! Moving in from InfluxDB 2, and from the files of either version, through the real binary.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "what fails here is a failing test"
-)]
-
-mod harness;
-
-use harness::command::{lines, run, said};
-use harness::target::{Answer, Target};
-use harness::{Scratch, Server};
+use crate::harness::command::{lines, run, said};
+use crate::harness::target::{Answer, Target};
+use crate::harness::{Scratch, Server};
 use std::path::{Path, PathBuf};
 
 /// Files that InfluxDB 1.6.7 wrote, laid out as version 2 lays them, and what that InfluxDB

@@ -1,16 +1,7 @@
 //! InfluxDB 3's API: rows that stand for themselves, and databases.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "what fails here is a failing test"
-)]
-
-mod harness;
-
-use harness::{Scratch, Server, foliot};
+use crate::harness;
+use crate::harness::{Scratch, Server, foliot};
 use serde_json::{Value as Json, json};
 
 const LINES: &str = "cpu,host=a,region=us usage=0.5,cores=4i 1\n\

@@ -1,17 +1,7 @@
 //! Conditions, offsets and listings of InfluxQL, as InfluxDB 1.6.7 answers.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "what fails here is a failing test"
-)]
-
-mod harness;
-
-use harness::influx::{answer, write};
-use harness::{Scratch, Server};
+use crate::harness::influx::{answer, write};
+use crate::harness::{Scratch, Server};
 
 /// What InfluxDB 1.6.7 answered to the same statements over the same points.
 #[test]

@@ -1,18 +1,8 @@
 //! Kinds of fields: which one a field has, who decides it, and what functions make of it, through
 //! the real binary.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "what fails here is a failing test"
-)]
-
-mod harness;
-
-use harness::influx::{answer, ask, write};
-use harness::{Scratch, Server};
+use crate::harness::influx::{answer, ask, write};
+use crate::harness::{Scratch, Server};
 
 #[test]
 fn a_field_keeps_its_kind() {

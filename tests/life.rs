@@ -1,16 +1,6 @@
 //! The life of a server: starting, being refused, stopping, starting again.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "what fails here is a failing test"
-)]
-
-mod harness;
-
-use harness::{PATIENCE, Scratch, Server, foliot, read_response, request};
+use crate::harness::{PATIENCE, Scratch, Server, foliot, read_response, request};
 use rustix::process::Signal;
 use std::fs;
 use std::io::{BufReader, ErrorKind, Read, Write};

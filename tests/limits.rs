@@ -1,16 +1,7 @@
 //! Limits that are met are counted, each by its name: all of the table of docs/limits.md.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "what fails here is a failing test"
-)]
-
-mod harness;
-
-use harness::{Scratch, Server};
+use crate::harness;
+use crate::harness::{Scratch, Server};
 use std::io::{Read, Write};
 
 /// Limits whose counters other tests look at, and the file of these.

@@ -1,19 +1,9 @@
 //! What the program says to people while it works: at a terminal, in its log, and in answers that
 //! refuse.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "what fails here is a failing test"
-)]
-
-mod harness;
-
-use harness::broker::Broker;
-use harness::terminal::Terminal;
-use harness::{PATIENCE, Scratch, Server, foliot, read_response, request};
+use crate::harness::broker::Broker;
+use crate::harness::terminal::Terminal;
+use crate::harness::{PATIENCE, Scratch, Server, foliot, read_response, request};
 use rustix::process::Signal;
 use std::io::{BufReader, Read, Write};
 use std::net::UdpSocket;

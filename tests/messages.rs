@@ -1,16 +1,6 @@
 //! What is said to somebody who did something wrong: the cause, and what to do next.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "what fails here is a failing test"
-)]
-
-mod harness;
-
-use harness::{Scratch, Server, foliot};
+use crate::harness::{Scratch, Server, foliot};
 use serde_json::Value as Json;
 use std::cell::Cell;
 use std::io::Write;

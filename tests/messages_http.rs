@@ -1,16 +1,6 @@
 //! What wrong requests are told over HTTP: the cause, and the next step.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "what fails here is a failing test"
-)]
-
-mod harness;
-
-use harness::{Scratch, Server, foliot};
+use crate::harness::{Scratch, Server, foliot};
 
 /// Method, address, body, status, and the answer as it stands.
 type Wrong<'a> = (&'a str, &'a str, &'a str, u16, &'a str);

@@ -1,17 +1,8 @@
 //! MetricsQL through the real binary: expected values are calculated by hand from
 //! VictoriaMetrics' rules.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "what fails here is a failing test"
-)]
-
-mod harness;
-
-use harness::{Scratch, Server, read_response, request};
+use crate::harness;
+use crate::harness::{Scratch, Server, read_response, request};
 use serde_json::Value as Json;
 use std::io::{BufReader, Write};
 

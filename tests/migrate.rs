@@ -1,17 +1,7 @@
 //! Moving in and out through the real binary: dumps come back as they went in.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "what fails here is a failing test"
-)]
-
-mod harness;
-
-use harness::command::{self, said};
-use harness::{Scratch, Server, foliot};
+use crate::harness::command::{self, said};
+use crate::harness::{Scratch, Server, foliot};
 use serde_json::Value as Json;
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};

@@ -1,17 +1,8 @@
 //! The MQTT subscription through the real binary, against a broker of a hundred lines.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "what fails here is a failing test"
-)]
-
-mod harness;
-
-use harness::broker::Broker;
-use harness::{PATIENCE, Scratch, Server, foliot};
+use crate::harness;
+use crate::harness::broker::Broker;
+use crate::harness::{PATIENCE, Scratch, Server, foliot};
 use std::time::{Duration, Instant};
 
 /// What the status tells that fails.

@@ -3,19 +3,9 @@
 //! follow the clients' sources: `tcollector.py`, Grafana's `opentsdb/datasource.ts` and
 //! `pkg/tsdb/opentsdb`, Telegraf's `outputs/opentsdb`, collectd's `write_tsdb.c`.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "what fails here is a failing test"
-)]
-
-mod harness;
-
+use crate::harness::{Scratch, Server};
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use harness::{Scratch, Server};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 

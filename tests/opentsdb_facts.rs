@@ -1,19 +1,8 @@
 //! What OpenTSDB answers about names, series and the notes that people keep, through the real
 //! binary.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "what fails here is a failing test"
-)]
-
-mod harness;
-mod opentsdb;
-
-use harness::{Scratch, Server};
-use opentsdb::{H, Tsd, message};
+use crate::harness::{Scratch, Server};
+use crate::opentsdb::{H, Tsd, message};
 use serde_json::{Value, json};
 
 /// TSUIDs of `m{h=a}` and `m{h=b}` when they are the first series written.

@@ -1,18 +1,7 @@
 //! `/api/query/gexp` and `/api/query/exp` through the real binary. Expected numbers were worked out
 //! by hand from OpenTSDB's rules.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "what fails here is a failing test"
-)]
-
-mod harness;
-mod opentsdb;
-
-use opentsdb::{H, Tsd, offsets};
+use crate::opentsdb::{H, Tsd, offsets};
 use serde_json::{Value, json};
 
 fn store() -> Tsd {

@@ -3,24 +3,10 @@
 //!
 //! `FOLIOT_TEST_SEED` and `FOLIOT_TEST_CASES` ask for other questions and for more of them.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::print_stdout,
-    clippy::unwrap_used,
-    reason = "what fails here is a failing test"
-)]
-
-mod harness;
-#[path = "opentsdb/model.rs"]
-mod model;
-mod opentsdb;
-
-use model::{
+use crate::opentsdb::model::{
     Answer, Downsample, Fill, Filter, Interval, Num, Points, Question, Rate, Stored, Uids,
 };
-use opentsdb::{H, Tsd};
+use crate::opentsdb::{H, Tsd, model};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

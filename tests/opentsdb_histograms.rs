@@ -1,17 +1,6 @@
 //! Histograms through OpenTSDB's door: points, percentiles and buckets.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "what fails here is a failing test"
-)]
-
-mod harness;
-mod opentsdb;
-
-use opentsdb::{H, Tsd};
+use crate::opentsdb::{H, Tsd};
 use serde_json::{Value, json};
 
 #[test]

@@ -1,17 +1,6 @@
 //! Answers of a real OpenTSDB 2.4.1 to the same requests: `testdata/opentsdb-2.4.1/recorded.json`.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "what fails here is a failing test"
-)]
-
-mod harness;
-mod opentsdb;
-
-use opentsdb::{Tsd, same_value};
+use crate::opentsdb::{Tsd, same_value};
 use serde_json::{Map, Value, json};
 
 /// An answer in the form in which answers are kept: without what has no order or is told beside an

@@ -1,17 +1,6 @@
 //! Bad input to OpenTSDB's door, each with the exact answer that it gets.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "what fails here is a failing test"
-)]
-
-mod harness;
-mod opentsdb;
-
-use opentsdb::{H, Tsd, escape, message};
+use crate::opentsdb::{H, Tsd, escape, message};
 use serde_json::{Value, json};
 
 #[test]

@@ -1,19 +1,8 @@
 //! `/api/uid/rename`: answers under the new name are those that the old one gave, whatever is
 //! stored, and whatever happens on the way.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "what fails here is a failing test"
-)]
-
-mod harness;
-mod opentsdb;
-
-use harness::{Scratch, Server, read_response, request};
-use opentsdb::{H, Tsd, escape};
+use crate::harness::{Scratch, Server, read_response, request};
+use crate::opentsdb::{H, Tsd, escape};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::io::{BufReader, Write};

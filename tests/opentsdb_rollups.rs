@@ -2,19 +2,8 @@
 //! 2.4 has it (`rollup/*`, `TsdbQuery.transformDownSamplerToRollupQuery`, `Downsampler`). Raw
 //! points of the same metrics have other values, so that an answer tells where it came from.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "what fails here is a failing test"
-)]
-
-mod harness;
-mod opentsdb;
-
-use harness::{Scratch, Server};
-use opentsdb::{H, Tsd, message};
+use crate::harness::{Scratch, Server};
+use crate::opentsdb::{H, Tsd, message};
 use serde_json::{Value, json};
 
 const CONFIG: &str = r#"{"aggregationIds": {"sum": 0, "count": 1, "min": 2, "max": 3},

@@ -3,18 +3,7 @@
 //! Numbers of rows are those of the list that this door was built from;
 //! `docs/protocols/opentsdb.md` says which answers differ from OpenTSDB's on purpose.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "what fails here is a failing test"
-)]
-
-mod harness;
-mod opentsdb;
-
-use opentsdb::{H, Tsd, message};
+use crate::opentsdb::{H, Tsd, message};
 use serde_json::{Map, Value, json};
 
 /// Points with their values as JSON.

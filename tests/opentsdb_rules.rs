@@ -4,18 +4,7 @@
 //! duplicates, 2.4 aggregators, 2.5 merging, 2.6 groups and tags, 2.7 windows, 2.8 downsampling,
 //! 2.9 rates. Expected numbers were worked out by hand.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "what fails here is a failing test"
-)]
-
-mod harness;
-mod opentsdb;
-
-use opentsdb::{H, Tsd};
+use crate::opentsdb::{H, Tsd};
 use serde_json::{Value, json};
 
 /// Points with their values as JSON.

@@ -1,19 +1,8 @@
 //! What browsers and people ask of OpenTSDB's HTTP side beside questions: pages of other origins,
 //! the log, figures of the process.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "what fails here is a failing test"
-)]
-
-mod harness;
-mod opentsdb;
-
-use harness::Response;
-use opentsdb::{H, Tsd, message};
+use crate::harness::Response;
+use crate::opentsdb::{H, Tsd, message};
 use serde_json::{Value, json};
 
 fn json_of(response: &Response) -> Value {

@@ -1,18 +1,9 @@
 //! What whoever runs a store does to it from outside: back it up, restore it, check it, mend it,
 //! look into it.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "what fails here is a failing test"
-)]
-
-mod harness;
-
-use harness::terminal::Terminal;
-use harness::{PATIENCE, Scratch, Server, foliot};
+use crate::harness;
+use crate::harness::terminal::Terminal;
+use crate::harness::{PATIENCE, Scratch, Server, foliot};
 use rustix::process::Signal;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};

@@ -1,17 +1,7 @@
 //! OpenTelemetry's metrics through the real binary.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "what fails here is a failing test"
-)]
-
-mod harness;
-
+use crate::harness::{Response, Scratch, Server};
 use flate2::{Compression, write::GzEncoder};
-use harness::{Response, Scratch, Server};
 use std::io::Write;
 
 const T: i64 = 1_700_000_000_000;

@@ -1,18 +1,8 @@
 //! Parquet through the real binary: exports come back as they went out, answers are files, and
 //! files of strangers are read or refused with a reason.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "what fails here is a failing test"
-)]
-
-mod harness;
-
-use harness::command::{lines, run, said, succeed};
-use harness::{Scratch, Server};
+use crate::harness::command::{lines, run, said, succeed};
+use crate::harness::{Scratch, Server};
 use std::path::{Path, PathBuf};
 
 const LINES: &str = "\

@@ -1,17 +1,8 @@
 //! Paths that lead nowhere, and what is asked at the wrong door: each answers as its door's peer
 //! does, and shows the way where there is one.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "what fails here is a failing test"
-)]
-
-mod harness;
-
-use harness::{Response, Scratch, Server, read_response, request};
+use crate::harness;
+use crate::harness::{Response, Scratch, Server, read_response, request};
 use serde_json::Value;
 use std::io::{BufReader, Write};
 use std::net::{SocketAddr, TcpStream};

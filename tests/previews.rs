@@ -1,16 +1,6 @@
 //! What a delete would take is told before anything goes, at every door that takes samples away.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "what fails here is a failing test"
-)]
-
-mod harness;
-
-use harness::{Response, Scratch, Server, foliot};
+use crate::harness::{Response, Scratch, Server, foliot};
 use serde_json::{Value, json};
 
 /// Asks for a statement to be carried out, as somebody or as nobody.

@@ -1,17 +1,8 @@
 //! The Prometheus door through the real binary: what is written and read back, of both versions.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "what fails here is a failing test"
-)]
-
-mod harness;
-
-use harness::remote::{STALE, T, V2, message, push, second, series, snappy, varint};
-use harness::{Scratch, Server, read_response, request};
+use crate::harness;
+use crate::harness::remote::{STALE, T, V2, message, push, second, series, snappy, varint};
+use crate::harness::{Scratch, Server, read_response, request};
 use std::io::{BufReader, Write};
 
 /// Headers and body of a request, and status and word of its answer.

@@ -1,17 +1,7 @@
 //! The Prometheus door through the real binary: what is asked.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "what fails here is a failing test"
-)]
-
-mod harness;
-
-use harness::remote::{STALE, T, asked, asked_at, counters, escaped, push, series};
-use harness::{Scratch, Server, read_response, request};
+use crate::harness::remote::{STALE, T, asked, asked_at, counters, escaped, push, series};
+use crate::harness::{Scratch, Server, read_response, request};
 use std::io::{BufReader, Write};
 
 #[test]

@@ -1,16 +1,6 @@
 //! What Prometheus' and VictoriaMetrics' users send by mistake, and what exactly they are told.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "what fails here is a failing test"
-)]
-
-mod harness;
-
-use harness::{Scratch, Server};
+use crate::harness::{Scratch, Server};
 
 /// Sends each and compares what is said.
 fn told(server: &Server, method: &str, cases: &[(&str, &[u8], u16, &str)]) {

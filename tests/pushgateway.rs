@@ -1,17 +1,7 @@
 //! What a Pushgateway's clients push, through the real binary.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "what fails here is a failing test"
-)]
-
-mod harness;
-
-use harness::remote::{asked_at, escaped, message, varint};
-use harness::{Scratch, Server};
+use crate::harness::remote::{asked_at, escaped, message, varint};
+use crate::harness::{Scratch, Server};
 
 const PUSH: &str = "/api/v1/import/prometheus/metrics";
 

@@ -1,16 +1,7 @@
 //! Questions over sockets: answers of any size, limits, and clients that leave.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "what fails here is a failing test"
-)]
-
-mod harness;
-
-use harness::{Scratch, Server, request};
+use crate::harness;
+use crate::harness::{Scratch, Server, request};
 use std::io::{Read, Write};
 use std::time::{Duration, Instant};
 

@@ -1,17 +1,7 @@
 //! Recording and alerting rules through the real binary.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "what fails here is a failing test"
-)]
-
-mod harness;
-
-use harness::target::{Answer, Target};
-use harness::{PATIENCE, Scratch, Server};
+use crate::harness::target::{Answer, Target};
+use crate::harness::{PATIENCE, Scratch, Server};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};

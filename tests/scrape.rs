@@ -1,17 +1,8 @@
 //! Scraping through the real binary: a configuration of Prometheus, and targets that change.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "what fails here is a failing test"
-)]
-
-mod harness;
-
-use harness::target::{Answer, Target};
-use harness::{PATIENCE, Scratch, Server, foliot};
+use crate::harness;
+use crate::harness::target::{Answer, Target};
+use crate::harness::{PATIENCE, Scratch, Server, foliot};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::io::Write as _;

@@ -1,17 +1,7 @@
 //! Secrets of every kind are used in every way there is; then everything that the process wrote,
 //! said and keeps is searched for them.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "what fails here is a failing test"
-)]
-
-mod harness;
-
-use harness::{Scratch, Server, foliot};
+use crate::harness::{Scratch, Server, foliot};
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;

@@ -1,18 +1,8 @@
 //! Requests of many lines are taken slice by slice: that takes little memory, and shows nowhere
 //! else.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "what fails here is a failing test"
-)]
-
-mod harness;
-
-use harness::api::{ROOT, described};
-use harness::{Response, Scratch, Server, request};
+use crate::harness::api::{ROOT, described};
+use crate::harness::{Response, Scratch, Server, request};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 

@@ -1,16 +1,7 @@
 //! SQL through the real binary: answers, refusals, and the ways to ask.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "what fails here is a failing test"
-)]
-
-mod harness;
-
-use harness::{Response, Scratch, Server};
+use crate::harness;
+use crate::harness::{Response, Scratch, Server};
 use serde_json::{Value as Json, json};
 use std::time::Instant;
 

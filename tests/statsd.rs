@@ -1,16 +1,7 @@
 //! Datagrams of statsd through the real binary.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "what fails here is a failing test"
-)]
-
-mod harness;
-
-use harness::{Scratch, Server, foliot};
+use crate::harness;
+use crate::harness::{Scratch, Server, foliot};
 use std::net::{SocketAddr, UdpSocket};
 
 fn start(dir: &Scratch, flags: &[&str]) -> (Server, SocketAddr) {

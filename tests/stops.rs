@@ -5,17 +5,7 @@
 //! that was done before it could be ended is begun again. How soon it ends is measured by
 //! `tests/attacks`, not here.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "what fails here is a failing test"
-)]
-
-mod harness;
-
-use harness::{PATIENCE, Response, Scratch, Server, read_response, request};
+use crate::harness::{PATIENCE, Response, Scratch, Server, read_response, request};
 use std::io::{BufReader, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Instant;

@@ -1,19 +1,9 @@
 //! TickTock's dialect through the real binary. What is compared byte by byte was recorded from a
 //! TickTockDB 1.1.1 after the same writes.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "what fails here is a failing test"
-)]
-
-mod harness;
-#[path = "ticktock/recorded.rs"]
 mod recorded;
 
-use harness::{PATIENCE, Response, Scratch, Server, read_response, request};
+use crate::harness::{PATIENCE, Response, Scratch, Server, read_response, request};
 use std::io::{BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
 

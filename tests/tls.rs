@@ -1,17 +1,8 @@
 //! TLS through the real binary: every protocol on the one port, client certificates, reload, and
 //! what an end without farewell means.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "what fails here is a failing test"
-)]
-
-mod harness;
-
-use harness::{PATIENCE, Scratch, Server, foliot};
+use crate::harness;
+use crate::harness::{PATIENCE, Scratch, Server, foliot};
 use rustix::process::Signal;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};

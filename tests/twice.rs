@@ -1,17 +1,7 @@
 //! Who says something twice may have meant either: what changes or deletes anything refuses that,
 //! at every door, and names what was given twice.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "what fails here is a failing test"
-)]
-
-mod harness;
-
-use harness::{Scratch, Server};
+use crate::harness::{Scratch, Server};
 use serde_json::Value;
 
 const FORM: (&str, &str) = ("Content-Type", "application/x-www-form-urlencoded");

@@ -17,8 +17,8 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::Once;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -26,23 +26,36 @@ use rustix::process::{Pid, Signal, kill_process};
 /// How long anything may take before a test says that it hangs.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How long all tests of a program together may take. `TORTURE` times as much is played in as much
-/// more time.
+/// How long a program of tests may go on without beginning another one. `TORTURE` times as much is
+/// played in as much more time.
 fn longest() -> Duration {
     let times = std::env::var("TORTURE").ok().and_then(|text| text.parse().ok()).unwrap_or(1);
     Duration::from_secs(15 * 60) * times
 }
 
-/// Ends a program whose tests hang, so that whoever runs them reads which: the test runner has
-/// named each one that takes over a minute.
+/// A test begins. Ends a program whose tests hang, so that whoever runs them reads which: the test
+/// runner has named each one that takes over a minute.
 fn end_when_hung() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        std::thread::spawn(|| {
-            std::thread::sleep(longest());
-            eprintln!("a test hangs: nothing here takes {:?}", longest());
-            std::process::exit(101);
-        });
+    static BEGAN: OnceLock<Instant> = OnceLock::new();
+    static NEWEST_S: AtomicU64 = AtomicU64::new(0);
+    let mut is_first = false;
+    let began = BEGAN.get_or_init(|| {
+        is_first = true;
+        Instant::now()
+    });
+    NEWEST_S.store(began.elapsed().as_secs(), Ordering::Relaxed);
+    if !is_first {
+        return;
+    }
+    std::thread::spawn(|| {
+        loop {
+            std::thread::sleep(Duration::from_secs(1));
+            let quiet_s = began.elapsed().as_secs() - NEWEST_S.load(Ordering::Relaxed);
+            if quiet_s > longest().as_secs() {
+                eprintln!("a test hangs: nothing here takes {:?}", longest());
+                std::process::exit(101);
+            }
+        }
     });
 }
 

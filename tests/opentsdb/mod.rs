@@ -1,6 +1,7 @@
 //! What the OpenTSDB tests have in common: a server, points put over telnet, questions in terms of
 //! offsets from one full hour.
-#![allow(dead_code, reason = "each test target uses its own part")]
+
+pub(crate) mod model;
 
 use crate::harness::{Response, Scratch, Server};
 use serde_json::{Map, Value, json};

@@ -1,4 +1,7 @@
-//! The published facts, by what they are about.
+//! What OpenTSDB's own unit tests expect (its repository, `test`, revision 0f681b754), as facts, by
+//! what they are about: inputs and results written anew, each under the name of the test that it
+//! was taken from. Where those tests look at parts by themselves, the same is asked of the whole
+//! server here.
 
 mod aggregators;
 mod buckets;

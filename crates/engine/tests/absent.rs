@@ -1,22 +1,13 @@
 //! Files that are not there, or not readable, at one start: nothing is deleted for that, and what
 //! they hold is there again with them.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "test code says what must hold by unwrapping"
-)]
-
-mod support;
-
+use crate::support::{Line, Owned, read, selector, write};
 use foliot_disk::{Disk, SimDisk};
 use foliot_engine::{Ack, Caller, Commit, Config, Engine, Work};
 use foliot_model::TimeRange;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use support::{Line, Owned, read, selector, write};
 
 const DIR: &str = "store";
 const STEP_NS: i64 = 10_000_000_000;

@@ -1,16 +1,12 @@
 //! The audit log: what is deleted has a line on the disk before it goes.
 
-#![allow(clippy::unwrap_used, reason = "test code says what must hold by unwrapping")]
-
-mod support;
-
+use crate::support::{Line, Owned, read, selector, write};
 use foliot_disk::{Disk, FaultKind, SimDisk};
 use foliot_engine::{Caller, Config, Engine};
 use foliot_model::{Selector, Test, TimeRange};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-use support::{Line, Owned, read, selector, write};
 
 const LOG: &str = "store/audit.log";
 const LOG_BEFORE: &str = "store/audit.log.1";

@@ -1,13 +1,6 @@
 //! Backups: a copy taken at any moment is a store that holds what had been acknowledged.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "test code says what must hold by unwrapping"
-)]
-
-mod support;
-
+use crate::support::{Line, Owned, read, selector, write};
 use foliot_disk::{Disk, FaultKind, Layer, ReadFile, SimDisk};
 use foliot_engine::{Ack, Config, Engine, backup, is_store};
 use foliot_model::TimeRange;
@@ -15,7 +8,6 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use support::{Line, Owned, read, selector, write};
 
 const DIR: &str = "store";
 

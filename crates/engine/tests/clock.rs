@@ -1,16 +1,12 @@
 //! Clocks that are wrong destroy nothing and refuse nothing for good.
 
-#![allow(clippy::unwrap_used, reason = "test code says what must hold by unwrapping")]
-
-mod support;
-
+use crate::support::{Line, Owned, read, selector, write};
 use foliot_disk::{Disk, SimDisk};
 use foliot_engine::{Caller, Config, Engine, Work};
 use foliot_model::{DEFAULT_NAMESPACE, TimeRange};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-use support::{Line, Owned, read, selector, write};
 
 const HOUR: i64 = 3600 * 1_000_000_000;
 const DAY: i64 = 24 * HOUR;

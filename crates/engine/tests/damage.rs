@@ -1,20 +1,12 @@
 //! Damage to every kind of file: the store starts, never panics and never answers with a wrong
 //! value. A flipped bit costs nothing; of larger damage it says what it costs.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "test code says what must hold by unwrapping"
-)]
-
-mod support;
-
+use crate::support::{Line, Owned, selector, write};
 use foliot_disk::{Disk, FaultKind, SimDisk};
 use foliot_engine::{Ack, Checked, Config, Engine, check};
 use foliot_model::{Samples, TimeRange};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use support::{Line, Owned, selector, write};
 
 const DIR: &str = "store";
 

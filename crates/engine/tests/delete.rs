@@ -1,9 +1,6 @@
 //! What is deleted stays deleted, and no reader sees anything in its place meanwhile.
 
-#![allow(clippy::unwrap_used, reason = "test code says what must hold by unwrapping")]
-
-mod support;
-
+use crate::support::{Line, Owned, read, selector, write};
 use foliot_disk::{Disk, SimDisk};
 use foliot_engine::{Caller, Config, Engine, Snapshot};
 use foliot_model::{DEFAULT_NAMESPACE, TimeRange};
@@ -11,7 +8,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
-use support::{Line, Owned, read, selector, write};
 
 fn open(disk: &SimDisk) -> Engine {
     let config = Config {

@@ -1,20 +1,12 @@
 //! Databases that were dropped: whatever stops a drop in the middle, it is made whole by the next
 //! start or was not made, and nothing of another database goes with it.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "test code says what must hold by unwrapping"
-)]
-
-mod support;
-
+use crate::support::{Line, Owned, read, selector, write};
 use foliot_disk::{Disk, FaultKind, SimDisk};
 use foliot_engine::{Ack, Caller, Checked, Config, Engine, check};
 use foliot_model::TimeRange;
 use std::path::Path;
 use std::sync::Arc;
-use support::{Line, Owned, read, selector, write};
 
 const DIR: &str = "store";
 

@@ -1,20 +1,12 @@
 //! Epochs through the store: what a new one must not change, and what it must.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "test code says what must hold by unwrapping"
-)]
-
-mod support;
-
+use crate::support::{Line, Owned, read, selector, write};
 use foliot_disk::{Disk, SimDisk};
 use foliot_engine::{Ack, Config, Engine, Listed, RetentionRule, SymbolKind};
 use foliot_model::TimeRange;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-use support::{Line, Owned, read, selector, write};
 
 const SECOND: i64 = 1_000_000_000;
 

@@ -1,20 +1,12 @@
 //! Disks that fail under a running store, with its threads on.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "test code says what must hold by unwrapping"
-)]
-
-mod support;
-
+use crate::support::{Line, Owned, read, selector, write};
 use foliot_disk::{Disk, FaultKind, SimDisk};
 use foliot_engine::{Ack, Caller, Commit, Config, Engine, Error, Work};
 use foliot_model::TimeRange;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use support::{Line, Owned, read, selector, write};
 
 const DIR: &str = "store";
 

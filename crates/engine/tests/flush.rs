@@ -1,9 +1,6 @@
 //! Flushes on machines that give little: few descriptors, no space.
 
-#![allow(clippy::unwrap_used, reason = "test code says what must hold by unwrapping")]
-
-mod support;
-
+use crate::support::{Line, Owned, read, selector, write};
 use foliot_disk::{AppendFile, Disk, FaultKind, Layer, SimDisk};
 use foliot_engine::{Config, Engine, Error, Work};
 use foliot_model::TimeRange;
@@ -12,7 +9,6 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use support::{Line, Owned, read, selector, write};
 
 const WEEK: i64 = 7 * 86_400 * 1_000_000_000;
 

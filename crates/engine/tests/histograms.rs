@@ -1,16 +1,12 @@
 //! What native histograms weigh on disk, beside the series of buckets that say the same.
 
-#![allow(missing_docs, clippy::unwrap_used, clippy::indexing_slicing, reason = "test code")]
-
-mod support;
-
+use crate::support::{Line, Owned, read, selector, write};
 use foliot_disk::{Disk, SimDisk};
 use foliot_engine::{Config, Engine};
 use foliot_model::{Bucket, Histogram, TimeRange};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
-use support::{Line, Owned, read, selector, write};
 
 /// An hour of one instance, asked every fifteen seconds.
 const STEPS: usize = 240;

@@ -1,19 +1,10 @@
 //! An inspection judges a store as a start does: what a start takes is no damage.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "test code says what must hold by unwrapping"
-)]
-
-mod support;
-
+use crate::support::{Line, Owned, selector, write};
 use foliot_disk::{Disk, SimDisk};
 use foliot_engine::{Ack, Caller, Config, Engine, Shown, inspect};
 use std::path::Path;
 use std::sync::Arc;
-use support::{Line, Owned, selector, write};
 
 const DIR: &str = "store";
 

@@ -1,16 +1,12 @@
 //! Several writers to one instant: whose value stays is decided once, and is the same for whoever
 //! reads it live, after a restart and after a flush.
 
-#![allow(clippy::unwrap_used, reason = "test code says what must hold by unwrapping")]
-
-mod support;
-
+use crate::support::{Line, Owned, read, selector, write};
 use foliot_disk::{Disk, SimDisk};
 use foliot_engine::{Ack, Config, Engine};
 use foliot_model::TimeRange;
 use std::path::Path;
 use std::sync::Arc;
-use support::{Line, Owned, read, selector, write};
 
 const SERIES: i64 = 20_000;
 const WRITERS: i64 = 4;

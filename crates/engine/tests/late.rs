@@ -1,15 +1,11 @@
 //! Rows that come a little late cost little: the same rows in order and late, side by side.
 
-#![allow(clippy::unwrap_used, reason = "test code says what must hold by unwrapping")]
-
-mod support;
-
+use crate::support::{Line, Owned, read, selector, write};
 use foliot_disk::{Disk, SimDisk};
 use foliot_engine::{Config, Engine};
 use foliot_model::{DEFAULT_NAMESPACE, TimeRange};
 use std::path::Path;
 use std::sync::Arc;
-use support::{Line, Owned, read, selector, write};
 
 const STEP_NS: i64 = 10_000_000_000;
 const START_NS: i64 = 1_700_000_000_000_000_000;

@@ -1,20 +1,12 @@
 //! What merges promise beside keeping every sample, which `model.rs` tries: few parts, little
 //! written, nothing lost to damage, files gone when nobody reads them.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "test code says what must hold by unwrapping"
-)]
-
-mod support;
-
+use crate::support::{Line, Owned, read, selector, write};
 use foliot_disk::{Disk, FaultKind, SimDisk};
 use foliot_engine::{Ack, Config, Engine, Error};
 use foliot_model::{Samples, TimeRange};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use support::{Line, Owned, read, selector, write};
 
 const DIR: &str = "store";
 const SECOND: i64 = 1_000_000_000;

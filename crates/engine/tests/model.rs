@@ -1,14 +1,7 @@
 //! The store against a naive map: random writes, late writes, updates, deletes, drops, flushes,
 //! merges and restarts over all kinds of values. The oracle is a `BTreeMap`.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "test code says what must hold by unwrapping"
-)]
-
-mod support;
-
+use crate::support::{Line, Owned, read, selector, write};
 use foliot_disk::{Disk, SimDisk};
 use foliot_engine::{Ack, Caller, Config, Engine};
 use foliot_model::{Matcher, Selector, Test, TimeRange};
@@ -16,7 +9,6 @@ use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
-use support::{Line, Owned, read, selector, write};
 
 const DIR: &str = "store";
 const SECOND: i64 = 1_000_000_000;

@@ -1,21 +1,13 @@
 //! Samples of one series in places that overlap each other, read block by block and as runs, beside
 //! a map that every write and delete is put into in turn.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "test code says what must hold by unwrapping"
-)]
-
-mod support;
-
+use crate::support::{Line, Owned, read, selector, write};
 use foliot_disk::SimDisk;
 use foliot_engine::{Ack, Caller, Config, Engine, Run, RunValues, Scan, Snapshot};
 use foliot_model::{Kind, TimeRange};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
-use support::{Line, Owned, read, selector, write};
 
 const SECOND: i64 = 1_000_000_000;
 const START: i64 = 2811 * 7 * 86_400 * SECOND;

@@ -1,9 +1,6 @@
 //! A log that holds more than memory may is taken in by pieces, as if it had been flushed.
 
-#![allow(clippy::unwrap_used, reason = "test code says what must hold by unwrapping")]
-
-mod support;
-
+use crate::support::{Line, Owned, read, selector, write};
 use foliot_disk::{Disk, FaultKind, SimDisk};
 use foliot_engine::{Ack, Caller, Config, Engine, Opening, RetentionRule};
 use foliot_model::TimeRange;
@@ -11,7 +8,6 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-use support::{Line, Owned, read, selector, write};
 
 const DIR: &str = "store";
 const SECOND: i64 = 1_000_000_000;

@@ -1,13 +1,6 @@
 //! Renames: what series hold is found under their new names, all of it, whatever happens meanwhile.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "test code says what must hold by unwrapping"
-)]
-
-mod support;
-
+use crate::support::{Line, Owned, read, selector, write};
 use foliot_disk::{Disk, SimDisk};
 use foliot_engine::{Ack, Caller, Config, Engine, Error, Identity, Renamed, Renaming};
 use foliot_model::{Selector, TimeRange};
@@ -16,7 +9,6 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-use support::{Line, Owned, read, selector, write};
 
 const SECOND: i64 = 1_000_000_000;
 

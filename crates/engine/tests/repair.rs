@@ -1,21 +1,12 @@
 //! Check finds every damage; repair makes a store that starts, has what could be read, never a
 //! wrong value, and keeps what it replaced.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "test code says what must hold by unwrapping"
-)]
-
-mod support;
-
+use crate::support::{Line, Owned, read, selector, write};
 use foliot_disk::{Disk, SimDisk};
 use foliot_engine::{Ack, Caller, Checked, Config, Engine, MayLose, Repaired, check, repair};
 use foliot_model::{Selector, TimeRange};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use support::{Line, Owned, read, selector, write};
 
 const DIR: &str = "store";
 const MANIFESTS: [&str; 2] = ["MANIFEST", "MANIFEST.copy"];

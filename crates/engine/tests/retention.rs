@@ -1,17 +1,13 @@
 //! Retention: old samples are gone for readers at once and from the disk soon, and nothing half
 //! lost comes back.
 
-#![allow(clippy::unwrap_used, reason = "test code says what must hold by unwrapping")]
-
-mod support;
-
+use crate::support::{Line, Owned, read, selector, write};
 use foliot_disk::{Disk, FaultKind, SimDisk};
 use foliot_engine::{Ack, Caller, Config, Deleted, Engine, FIELD_RETENTION, RetentionRule};
 use foliot_model::{DEFAULT_NAMESPACE, Matcher, Selector, Test, TimeRange};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-use support::{Line, Owned, read, selector, write};
 
 const DAY: i64 = 86_400_000_000_000;
 const HOST: &str = "m host=a";

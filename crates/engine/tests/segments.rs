@@ -1,15 +1,7 @@
 //! The index of a closed epoch is there twice, as a segment and as an index file: whatever happens
 //! to one of them is told, and a repair gives every series back.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "test code says what must hold by unwrapping"
-)]
-
-mod support;
-
+use crate::support::{Line, Owned, read, selector, write};
 use foliot_disk::{Disk, SimDisk};
 use foliot_engine::{
     Ack, Caller, Config, Engine, MayLose, RetentionRule, SymbolKind, check, repair,
@@ -18,7 +10,6 @@ use foliot_model::{Matcher, Selector, Test, TimeRange};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use support::{Line, Owned, read, selector, write};
 
 const DIR: &str = "store";
 const HOSTS: i64 = 2000;

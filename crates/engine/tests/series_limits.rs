@@ -1,15 +1,11 @@
 //! Series limits: what is new is refused where there is enough of it, and what is there stays.
 
-#![allow(clippy::unwrap_used, reason = "test code says what must hold by unwrapping")]
-
-mod support;
-
+use crate::support::{Line, Owned, selector, write};
 use foliot_disk::{Disk, SimDisk};
 use foliot_engine::{Ack, Caller, Config, Engine, Renaming, SeriesLimit};
 use foliot_model::{Matcher, Test, TimeRange};
 use std::path::Path;
 use std::sync::Arc;
-use support::{Line, Owned, selector, write};
 
 fn open(disk: &SimDisk) -> Engine {
     let disk: Arc<dyn Disk> = Arc::new(disk.clone());

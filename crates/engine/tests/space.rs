@@ -1,16 +1,13 @@
 //! Disk space returns after deletes and after retention, measured on real files.
 
-#![allow(clippy::unwrap_used, reason = "test code says what must hold by unwrapping")]
-
-mod support;
-
+use crate::support;
+use crate::support::{Line, Owned, selector, write};
 use foliot_disk::{Disk, RealDisk, SimDisk};
 use foliot_engine::{Ack, Caller, Config, Engine, Error, RetentionRule};
 use foliot_model::{DEFAULT_NAMESPACE, Matcher, Selector, Test, TimeRange};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use support::{Line, Owned, selector, write};
 
 const MINUTE: i64 = 60_000_000_000;
 const DAY: i64 = 1440 * MINUTE;

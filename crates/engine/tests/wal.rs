@@ -1,21 +1,12 @@
 //! Damage to the wal: told from what a power cut leaves, reported, and no dearer than what it hit.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "test code says what must hold by unwrapping"
-)]
-
-mod support;
-
+use crate::support::{Line, Owned, read, selector, write};
 use foliot_disk::{Disk, SimDisk};
 use foliot_engine::{Ack, Caller, Config, Engine};
 use foliot_model::TimeRange;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use support::{Line, Owned, read, selector, write};
 
 const DIR: &str = "store";
 const FRAME_HEADER: usize = 40;

@@ -3,22 +3,12 @@
 //! In debug builds `foliot_lock` panics where a lock is taken out of order, by whichever thread;
 //! that nothing hangs is seen by a watchdog in any build.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "helpers of tests are tests"
-)]
-
-#[allow(dead_code, reason = "this store has threads")]
-mod harness;
-
+use crate::harness::write;
 use foliot_disk::SimDisk;
 use foliot_engine::{Ack, Caller, Config, Engine, Listed, RetentionRule};
 use foliot_exec::{Cancel, Limits, Meter, Query, run};
 use foliot_model::{Cell, Matcher, Name, Selector, Test, TimeRange};
 use foliot_plan::{Aggregate, Arithmetic, Fold, Gap, Grouping, Series};
-use harness::write;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};

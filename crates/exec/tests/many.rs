@@ -1,14 +1,6 @@
 //! Folds over very many series: exact, and in memory that does not grow with them.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "helpers of tests are tests"
-)]
-
-mod harness;
-
+use crate::harness::{SECOND, START, open, write};
 use foliot_engine::Engine;
 use foliot_exec::{Cancel, Error, Limits, Meter, Query, run, select};
 use foliot_model::{Cell, Item, Kind, Name, Selector, Test, TimeRange, Value};
@@ -17,7 +9,6 @@ use foliot_plan::rows::{
     Scan, Select, Slot,
 };
 use foliot_plan::{Aggregate, Arithmetic, Fold, Gap, Grouping, Series};
-use harness::{SECOND, START, open, write};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;

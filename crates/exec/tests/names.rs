@@ -1,18 +1,9 @@
 //! Tables of names over a real store, whatever is asked of its labels: compared with a plain loop.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "helpers of tests are tests"
-)]
-
-mod harness;
-
+use crate::harness::{open, write};
 use foliot_exec::{Cancel, Limits, Meter, Query, names, series};
 use foliot_model::{Cell, Item, Test};
 use foliot_plan::rows::{Calculate, NameTable, Names, Operator, SourceName, SourceTest};
-use harness::{open, write};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 

@@ -1,21 +1,12 @@
 //! The newest rows of each source, wherever its samples lie.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "helpers of tests are tests"
-)]
-
-mod harness;
-
+use crate::harness::{SECOND, START, open, write};
 use foliot_engine::Engine;
 use foliot_exec::{Cancel, Limits, Meter, Query, Ran, select};
 use foliot_model::{Cell, Item, Kind, TimeRange};
 use foliot_plan::rows::{
     Absent, Calculate, Carried, Column, Input, Layout, Rows, Scan, Select, Slot,
 };
-use harness::{SECOND, START, open, write};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;

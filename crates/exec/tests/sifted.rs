@@ -1,22 +1,13 @@
 //! Rows that meet a condition come out as they would if all rows were read and tested one by one,
 //! whatever kinds of values there are, and where these lie.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "helpers of tests are tests"
-)]
-
-mod harness;
-
+use crate::harness::{SECOND, START, open, write};
 use foliot_engine::Engine;
 use foliot_exec::{Cancel, Limits, Meter, Query, select};
 use foliot_model::{Cell, Item, Kind, TimeRange};
 use foliot_plan::rows::{
     Absent, Calculate, Carried, Column, Input, Layout, Operator, Rows, Scan, Select, Slot,
 };
-use harness::{SECOND, START, open, write};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 

@@ -1,21 +1,12 @@
 //! Plans over a real store: what was written comes back, from the head, from parts and from both.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "helpers of tests are tests"
-)]
-
-mod harness;
-
+use crate::harness::{SECOND, START, open, write};
 use foliot_engine::Engine;
 use foliot_exec::{Cancel, Error, Limits, Meter, Query, Ran, listed, run};
 use foliot_model::{Cell, Frame, Name, Samples, Selector, SeriesHead, Test, TimeRange, Value};
 use foliot_plan::{
     Aggregate, Arithmetic, Fill, Fold, Gap, Grouping, Listing, Series, What, Window, Windows,
 };
-use harness::{SECOND, START, open, write};
 use std::ops::ControlFlow;
 
 fn selector(measurement: &str) -> Selector {

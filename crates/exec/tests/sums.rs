@@ -1,10 +1,7 @@
 //! The same question over the same samples has the same answer, to the last bit, wherever the
 //! samples lie: in memory, in young parts, in merged ones, and however flushes cut them.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
-
-mod harness;
-
+use crate::harness::{SECOND, START, open, write};
 use foliot_engine::Engine;
 use foliot_exec::{Cancel, Limits, Meter, Query, run, select};
 use foliot_model::{Cell, Item, Kind, Name, Samples, Selector, Test, TimeRange, Value};
@@ -12,7 +9,6 @@ use foliot_plan::rows::{
     Absent, Buckets, Calculate, Column, Input, Layout, Reduce, Reducer, Rows, Scan, Select, Slot,
 };
 use foliot_plan::{Aggregate, Arithmetic, Fill, Fold, Gap, Grouping, Series, Window, Windows};
-use harness::{SECOND, START, open, write};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 

@@ -1,15 +1,7 @@
 //! Folds of one selection are read together: each comes to what it would by itself, and nothing is
 //! read twice.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "helpers of tests are tests"
-)]
-
-mod harness;
-
+use crate::harness::{SECOND, START, open, write};
 use foliot_engine::Engine;
 use foliot_exec::{Cancel, Limits, Meter, Query, Ran, select};
 use foliot_model::{Cell, Item, Kind, TimeRange};
@@ -17,7 +9,6 @@ use foliot_plan::rows::{
     Absent, Buckets, Calculate, Carried, Column, Input, Layout, Operator, Reduce, Reducer, Rows,
     Scan, Select, Slot,
 };
-use harness::{SECOND, START, open, write};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;

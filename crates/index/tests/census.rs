@@ -1,17 +1,8 @@
 //! The census, held against counts of the lines that were written.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a failing unwrap is a failing test, in helper functions too"
-)]
-
-#[allow(dead_code, reason = "shared with other tests, which need other parts")]
-mod model;
-
+use crate::model::{Line, write_all};
 use foliot_index::{Ranks, Registry, Telling};
 use foliot_model::Selector;
-use model::{Line, write_all};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 

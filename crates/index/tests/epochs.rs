@@ -1,18 +1,9 @@
 //! Epochs: a closed registry on disk beside an open one in memory.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a failing unwrap is a failing test, in helper functions too"
-)]
-
-#[allow(dead_code, reason = "shared with other tests, which need other parts")]
-mod model;
-
+use crate::model;
+use crate::model::{Line, SECRET, open_segment, segment_bytes, segment_of, write, write_all};
 use foliot_index::{Listed, Mark, Registry, SymbolKind};
 use foliot_model::{Matcher, Selector, Test};
-use model::{Line, SECRET, open_segment, segment_bytes, segment_of, write, write_all};
 use std::sync::Arc;
 
 fn everything() -> Selector {

@@ -1,17 +1,8 @@
 //! Dropped series: not found any more, never mixed up with what comes after them.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a failing unwrap is a failing test, in helper functions too"
-)]
-
-#[allow(dead_code, reason = "shared with other tests, which need other parts")]
-mod model;
-
+use crate::model::{Line, write_all};
 use foliot_index::{Listed, Mark, Registry, SidSet};
 use foliot_model::Selector;
-use model::{Line, write_all};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,18 +1,8 @@
 //! The registry against a naive one: a map from canonical names to ids, selection by definition.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a failing unwrap is a failing test, in helper functions too"
-)]
-
-#[allow(dead_code, reason = "shared with other tests, which need other parts")]
-mod model;
-
+use crate::model::{COMMAS, Canonical, Line, SECRET, SPACES, canonical, segment_of, wants, write};
 use foliot_index::{Listed, Mark, Registry};
 use foliot_model::{DEFAULT_FIELD, KeySyntax, Matcher, Name, Selector, Test};
-use model::{COMMAS, Canonical, Line, SECRET, SPACES, canonical, segment_of, wants, write};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;

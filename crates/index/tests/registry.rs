@@ -1,19 +1,10 @@
 //! The registry's promises, one by one.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a failing unwrap is a failing test, in helper functions too"
-)]
-
-#[allow(dead_code, reason = "shared with other tests, which need other parts")]
-mod model;
-
+use crate::model;
+use crate::model::{COMMAS, Line, SPACES, Written, segment_of, write, write_all};
 use foliot_codec::varint::put_u32;
 use foliot_index::{Error, Listed, Mark, Origin, Registry, Run, SymbolKind};
 use foliot_model::{KeySyntax, Matcher, Name, Selector, Test};
-use model::{COMMAS, Line, SPACES, Written, segment_of, write, write_all};
 
 fn write_in(registry: &Registry, syntax: &'static KeySyntax, lines: &[Line]) -> Written {
     let mut publish = |_: &[u8]| Ok::<(), std::convert::Infallible>(());
