@@ -2,7 +2,7 @@
 //! kept.
 
 use foliot_model::{NamespaceId, Selector, Test};
-use std::hash::{DefaultHasher, Hash, Hasher};
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// Names of one question that are noted; one that names more is about all of them alike.
 pub(crate) const NAMES_MAX: usize = 32;
@@ -14,9 +14,9 @@ pub struct AskedName(u64);
 impl AskedName {
     /// A field of a measurement; all of them where none is named.
     pub fn new(namespace: NamespaceId, measurement: &str, field: Option<&str>) -> Self {
-        let mut hasher = DefaultHasher::new();
-        (namespace, measurement, field).hash(&mut hasher);
-        Self(hasher.finish())
+        let seed = xxh3_64_with_seed(measurement.as_bytes(), u64::from(namespace));
+        // A field without a name is another one than none.
+        Self(field.map_or(seed, |field| xxh3_64_with_seed(field.as_bytes(), !seed)))
     }
 
     /// The names that a selector says word for word. One with patterns says none.

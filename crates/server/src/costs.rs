@@ -8,9 +8,9 @@ use foliot_lock::{Mutex, Rank};
 use foliot_model::NANOS_PER_MILLI;
 use std::cmp::Reverse;
 use std::collections::VecDeque;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
+use xxhash_rust::xxh3::xxh3_64;
 
 /// Questions of which it is remembered what they cost. Those that cost least time since the start
 /// go first.
@@ -201,9 +201,7 @@ impl Costs {
 
 /// What tells most texts apart sooner than they do.
 pub(crate) fn hash_of(text: &str) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    text.hash(&mut hasher);
-    hasher.finish()
+    xxh3_64(text.as_bytes())
 }
 
 #[cfg(test)]

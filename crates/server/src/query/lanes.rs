@@ -19,6 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use xxhash_rust::xxh3::xxh3_64;
 
 /// Queries that run beside `limits.queries` when all of these are taken: one for an operator who
 /// looks for what holds them, one for a second one who ends it.
@@ -184,17 +185,10 @@ impl Pace {
 
 /// What a question is told by whatever numbers are in it: another time, another host's number.
 pub(super) fn shape_of(text: &str) -> u64 {
-    use std::hash::{DefaultHasher, Hasher};
-    let mut hasher = DefaultHasher::new();
     // One piece is hashed in fewer steps than its words are.
     let mut words = Vec::with_capacity(text.len());
-    for byte in text.bytes() {
-        if !byte.is_ascii_digit() {
-            words.push(byte);
-        }
-    }
-    hasher.write(&words);
-    hasher.finish()
+    words.extend(text.bytes().filter(|byte| !byte.is_ascii_digit()));
+    xxh3_64(&words)
 }
 
 #[cfg(test)]
