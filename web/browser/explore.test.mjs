@@ -218,6 +218,29 @@ test("a question is shown alone, values of labels are those of the others chosen
   await becomes(letters, ["false", "true", "false"]);
   await page.locator(".letter").nth(1).click({ modifiers: ["Control"] });
   await becomes(letters, ["true", "true", "true"]);
+  // What was hidden before stays hidden.
+  await page.locator(".letter").nth(2).click();
+  await becomes(letters, ["true", "true", "false"]);
+  await page.locator(".letter").nth(0).click({ modifiers: ["Control"] });
+  await becomes(letters, ["true", "false", "false"]);
+  await page.locator(".letter").nth(0).click({ modifiers: ["Control"] });
+  await becomes(letters, ["true", "true", "false"]);
+});
+
+test("a line is shown alone, and then those that were shown before", async () => {
+  await write(["a", "b", "c", "d"].map((host) => `alone,host=${host} up=1 ${now() - 5}000000000`).join("\n"));
+  await go(`#/explore?${new URLSearchParams([["start", "15m-ago"], ["m", "none:alone.up{host=*}"]])}`);
+  await page.waitForFunction(() => document.querySelectorAll(".legend .line").length === 4);
+  const lines = () => page.locator(".legend .line").evaluateAll((all) => all.map((line) => line.getAttribute("aria-pressed")));
+  const click = (at, ...modifiers) => page.locator(".legend .line").nth(at).click({ modifiers });
+  await click(1);
+  await becomes(lines, ["true", "false", "true", "true"]);
+  await click(2, "Control");
+  await becomes(lines, ["false", "false", "true", "false"]);
+  await click(3, "Control");
+  await becomes(lines, ["false", "false", "false", "true"]);
+  await click(3, "Control");
+  await becomes(lines, ["true", "false", "true", "true"]);
 });
 
 test("what each question cost is told", async () => {
