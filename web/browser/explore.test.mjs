@@ -227,6 +227,29 @@ test("a question is shown alone, values of labels are those of the others chosen
   await becomes(letters, ["true", "true", "false"]);
 });
 
+test("lines of three units say that they share an axis, and a window that is not over is dashed", async () => {
+  const at = now() - 600;
+  const second = (back) => `${now() - back}000000000`;
+  const lines = Array.from({ length: 180 }, (_, index) => `open,host=a used_bytes=${1e6 + index},busy_percent=75,took_seconds=2 ${second(900 - 5 * index)}`);
+  await write(lines.join("\n"));
+  await go(`#/explore?${new URLSearchParams([["start", "15m-ago"], ...["used_bytes", "busy_percent", "took_seconds"].map((field) => ["m", `avg:1m-avg:open.${field}`])])}`);
+  await page.getByText("Lines in bytes, percent and seconds share an axis without a unit: a graph has axes for two units.").waitFor();
+  await becomes(() => page.getByText(/^Dashed/).count(), 0, "a mean is none the less for a window that is not over");
+  // A minute counts twelve samples, and the last one as many as there are.
+  await go(`#/explore?${new URLSearchParams([["start", "15m-ago"], ["m", "avg:1m-count:open.busy_percent"]])}`);
+  await page.getByText(/^Dashed: the last window is not over/).waitFor();
+  await becomes(() => page.getByText("share an axis").count(), 0);
+  const last = () => page.locator(".legend tbody .number").nth(0).textContent();
+  await becomes(last, "12 %", "the last value is of a window that is over");
+  // Where the range ends with a window nothing is dashed.
+  const end = Math.floor(at / 60) * 60;
+  await go(`#/explore?${new URLSearchParams([["start", String(end - 240)], ["end", `${end - 1}`], ["i", "SELECT count(busy_percent) FROM open WHERE time >= $start AND time < $end GROUP BY time(1m)"]])}`);
+  await page.getByText(/^Dashed/).waitFor();
+  await go(`#/explore?${new URLSearchParams([["start", String(end - 240)], ["end", String(end)], ["i", "SELECT count(busy_percent) FROM open WHERE time >= $start AND time < $end GROUP BY time(1m)"]])}`);
+  await becomes(legend, ["open count"]);
+  await becomes(() => page.getByText(/^Dashed/).count(), 0);
+});
+
 test("a line is shown alone, and then those that were shown before", async () => {
   await write(["a", "b", "c", "d"].map((host) => `alone,host=${host} up=1 ${now() - 5}000000000`).join("\n"));
   await go(`#/explore?${new URLSearchParams([["start", "15m-ago"], ["m", "none:alone.up{host=*}"]])}`);

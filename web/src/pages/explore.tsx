@@ -130,7 +130,7 @@ export function Explore({ params }: { params: URLSearchParams }) {
                 onChange={(next) => setQuestion(index, next)} onRemove={() => { dropRow(index); press(({ questions }) => ({ questions: questions.filter((_, at) => at !== index) })); }}
                 onAlone={() => alone(index)}
                 onHide={() => press(({ questions }) => ({ questions: questions.map((one, at) => (at === index ? { ...one, isHidden: !one.isHidden } : one)) }))}
-                step={(failed?.answer && failed.stepMs && !failed.error && failed.answer.series.length > 0 && stepOf(asks, failed.stepMs)) || ""}
+                step={(failed?.answer && failed.until && !failed.error && failed.answer.series.length > 0 && stepOf(asks, failed.until.stepMs)) || ""}
                 onRun={() => (isPart ? setPart(null) : asked.again())} onRunPart={(of, text) => runPart({ index, of, text })}
               />
               {isPart && <p class="hint" role="status">Only this is asked: <span class="code" title={asks.text}>{shortened(asks.text)}</span> <button type="button" class="plain" onClick={() => setPart(null)}>Ask all of it</button></p>}
