@@ -632,7 +632,7 @@ test("what is typed and not asked yet is there when the page is loaded anew, and
 test("a link that is opened has nothing in its rows that was typed before", async () => {
   await load();
   const link = (text) => `#/explore?${new URLSearchParams([["start", "20m-ago"], ["m", text], ["p", "max(load_one)"]])}`;
-  const metric = page.getByLabel("Metric");
+  const metric = page.getByRole("combobox", { name: "Metric" });
   const editor = page.locator(".editor .cm-content");
   /** Types without the field losing the cursor, which would ask it. */
   const halve = async () => {
