@@ -159,10 +159,10 @@ test("what was deleted is gone from the list, and told in words", async () => {
   await names.getByRole("link", { name: "cellar.temp" }).waitFor();
   const form = page.locator(".delete form");
   await form.getByRole("button", { name: "+ label" }).click();
-  await form.getByLabel("Label", { exact: true }).fill("bed");
+  await form.getByRole("combobox", { name: "Label", exact: true }).fill("bed");
   await page.keyboard.press("Enter");
   await form.getByLabel("How bed is compared").selectOption("~");
-  await form.getByLabel("Value of bed").fill("^[xy]$");
+  await form.getByRole("combobox", { name: "Value of bed" }).fill("^[xy]$");
   await page.keyboard.press("Enter");
   await page.getByRole("button", { name: "Count what would go" }).click();
   await page.getByRole("button", { name: "Delete 2 samples of 2 series" }).click();
