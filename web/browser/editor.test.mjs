@@ -173,6 +173,60 @@ test("what is typed behind a new query is typed into it", async () => {
   forgive("400");
 });
 
+test("what a call takes is told as long as the cursor is in it, and no list comes to who has left the editor", async () => {
+  await load();
+  await asks(["p", "rate(load_one[5m])"]);
+  const told = () => page.locator(".cm-signature").allTextContents();
+  await editor().click();
+  await page.keyboard.press("Control+End");
+  await page.keyboard.press("ArrowLeft");
+  await becomes(told, ["rate(range)"]);
+  await page.keyboard.press("ArrowRight");
+  await becomes(told, []);
+  await page.keyboard.press("ArrowLeft");
+  await becomes(told, ["rate(range)"]);
+  await page.getByLabel("From").focus();
+  await becomes(told, []);
+  await editor().focus();
+  await becomes(told, ["rate(range)"]);
+  // Names that come late find the editor left.
+  let answer;
+  const held = new Promise((resolve) => { answer = resolve; });
+  await page.route(/catalogue/, async (route) => {
+    await held;
+    await route.continue();
+  });
+  await page.keyboard.press("Control+A");
+  const coming = page.waitForRequest(/catalogue/);
+  await page.keyboard.type("lo");
+  await coming;
+  await page.getByLabel("From").focus();
+  answer();
+  await page.waitForLoadState("networkidle");
+  await becomes(offered, []);
+  forgive("400");
+});
+
+test("a name that is missing is said to be no longer than until it is typed", async () => {
+  await load();
+  for (const [language, missing] of [["sql", /^A table is missing/], ["influxql", /^A measurement is missing/]]) {
+    await go("#/explore");
+    await page.getByLabel("Language").selectOption(language);
+    const hint = page.getByRole("status").getByText(missing);
+    await hint.waitFor();
+    await page.waitForFunction(() => document.activeElement?.className === "editor");
+    await page.keyboard.type("SELECT one FROM lo");
+    await hint.waitFor({ state: "hidden" });
+    await page.keyboard.press("Control+A");
+    await page.keyboard.insertText("SELECT one FROM …");
+    await hint.waitFor();
+    await page.keyboard.press("Control+A");
+    await page.keyboard.type("S");
+    await hint.waitFor({ state: "hidden" });
+  }
+  forgive("400");
+});
+
 test("of a text that is another than what came back nothing is said", async () => {
   await load();
   await asks(["p", "max(load_one)"]);

@@ -218,6 +218,52 @@ test("a question is shown alone, values of labels are those of the others chosen
   await becomes(letters, ["false", "true", "false"]);
   await page.locator(".letter").nth(1).click({ modifiers: ["Control"] });
   await becomes(letters, ["true", "true", "true"]);
+  // What was hidden before stays hidden.
+  await page.locator(".letter").nth(2).click();
+  await becomes(letters, ["true", "true", "false"]);
+  await page.locator(".letter").nth(0).click({ modifiers: ["Control"] });
+  await becomes(letters, ["true", "false", "false"]);
+  await page.locator(".letter").nth(0).click({ modifiers: ["Control"] });
+  await becomes(letters, ["true", "true", "false"]);
+});
+
+test("lines of three units say that they share an axis, and a window that is not over is dashed", async () => {
+  const at = now() - 600;
+  const second = (back) => `${now() - back}000000000`;
+  const lines = Array.from({ length: 180 }, (_, index) => `open,host=a used_bytes=${1e6 + index},busy_percent=75,took_seconds=2 ${second(900 - 5 * index)}`);
+  await write(lines.join("\n"));
+  await go(`#/explore?${new URLSearchParams([["start", "15m-ago"], ...["used_bytes", "busy_percent", "took_seconds"].map((field) => ["m", `avg:1m-avg:open.${field}`])])}`);
+  await page.getByText("Lines in bytes, percent and seconds share an axis without a unit: a graph has axes for two units.").waitFor();
+  await becomes(() => page.getByText(/^Dashed/).count(), 0, "a mean is none the less for a window that is not over");
+  // A minute counts twelve samples, and the last one as many as there are.
+  await go(`#/explore?${new URLSearchParams([["start", "15m-ago"], ["m", "avg:1m-count:open.busy_percent"]])}`);
+  await page.getByText(/^Dashed: the last window is not over/).waitFor();
+  await becomes(() => page.getByText("share an axis").count(), 0);
+  const last = () => page.locator(".legend tbody .number").nth(0).textContent();
+  await becomes(last, "12 %", "the last value is of a window that is over");
+  // Where the range ends with a window nothing is dashed.
+  const end = Math.floor(at / 60) * 60;
+  await go(`#/explore?${new URLSearchParams([["start", String(end - 240)], ["end", `${end - 1}`], ["i", "SELECT count(busy_percent) FROM open WHERE time >= $start AND time < $end GROUP BY time(1m)"]])}`);
+  await page.getByText(/^Dashed/).waitFor();
+  await go(`#/explore?${new URLSearchParams([["start", String(end - 240)], ["end", String(end)], ["i", "SELECT count(busy_percent) FROM open WHERE time >= $start AND time < $end GROUP BY time(1m)"]])}`);
+  await becomes(legend, ["open count"]);
+  await becomes(() => page.getByText(/^Dashed/).count(), 0);
+});
+
+test("a line is shown alone, and then those that were shown before", async () => {
+  await write(["a", "b", "c", "d"].map((host) => `alone,host=${host} up=1 ${now() - 5}000000000`).join("\n"));
+  await go(`#/explore?${new URLSearchParams([["start", "15m-ago"], ["m", "none:alone.up{host=*}"]])}`);
+  await page.waitForFunction(() => document.querySelectorAll(".legend .line").length === 4);
+  const lines = () => page.locator(".legend .line").evaluateAll((all) => all.map((line) => line.getAttribute("aria-pressed")));
+  const click = (at, ...modifiers) => page.locator(".legend .line").nth(at).click({ modifiers });
+  await click(1);
+  await becomes(lines, ["true", "false", "true", "true"]);
+  await click(2, "Control");
+  await becomes(lines, ["false", "false", "true", "false"]);
+  await click(3, "Control");
+  await becomes(lines, ["false", "false", "false", "true"]);
+  await click(3, "Control");
+  await becomes(lines, ["true", "false", "true", "true"]);
 });
 
 test("what each question cost is told", async () => {
@@ -586,7 +632,7 @@ test("what is typed and not asked yet is there when the page is loaded anew, and
 test("a link that is opened has nothing in its rows that was typed before", async () => {
   await load();
   const link = (text) => `#/explore?${new URLSearchParams([["start", "20m-ago"], ["m", text], ["p", "max(load_one)"]])}`;
-  const metric = page.getByLabel("Metric");
+  const metric = page.getByRole("combobox", { name: "Metric" });
   const editor = page.locator(".editor .cm-content");
   /** Types without the field losing the cursor, which would ask it. */
   const halve = async () => {

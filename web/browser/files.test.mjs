@@ -83,6 +83,19 @@ test("a bad line of JSON is told by its number, and the good ones are kept", asy
   await page.getByRole("button", { name: "Import 2 good rows" }).waitFor();
 });
 
+test("points of OpenTSDB as JSON come in as put lines, and one that is none is told by its number", async () => {
+  const point = (by, value, tags) => `{"metric": "jsonput.ph", "timestamp": ${now() - by}, "value": ${value}, "tags": ${JSON.stringify(tags)}}`;
+  await go("#/import");
+  await choose("points.json", `[\n  ${point(30, "6.5", { trip: "2" })},\n  ${point(20, "7.0", { trip: "2" })},\n  ${point(10, "7", { trip: ["a"] })}\n]\n`);
+  await becomes(() => page.getByLabel("Format").inputValue(), "opentsdb");
+  await page.getByRole("button", { name: "Dry run" }).click();
+  await page.getByRole("cell", { name: "3", exact: true }).first().waitFor();
+  await page.getByRole("button", { name: "Import 2 good lines" }).click();
+  await page.getByText("Stored: 2 samples in 2 lines").waitFor();
+  const { series } = await asked("query?db=default", JSON.stringify({ language: "promql", text: '{trip="2"}[$range]', start_ms: 1000 * (now() - 600), end_ms: 1000 * now() }));
+  assert.deepEqual(series.map(({ name, kind, values }) => [name, kind, values]), [["jsonput.ph", "float", [6.5, 7]]]);
+});
+
 test("a format is chosen where none is told, or another one is meant, and what was tried is tried again", async () => {
   await go("#/import");
   await choose("odd.txt", ["not yet", JSON.stringify({ time: 1000 * now(), ph: 6 }), JSON.stringify({ time: 1000 * now() + 1, ph: 7 })].join("\n"));
@@ -146,10 +159,10 @@ test("what was deleted is gone from the list, and told in words", async () => {
   await names.getByRole("link", { name: "cellar.temp" }).waitFor();
   const form = page.locator(".delete form");
   await form.getByRole("button", { name: "+ label" }).click();
-  await form.getByLabel("Label", { exact: true }).fill("bed");
+  await form.getByRole("combobox", { name: "Label", exact: true }).fill("bed");
   await page.keyboard.press("Enter");
   await form.getByLabel("How bed is compared").selectOption("~");
-  await form.getByLabel("Value of bed").fill("^[xy]$");
+  await form.getByRole("combobox", { name: "Value of bed" }).fill("^[xy]$");
   await page.keyboard.press("Enter");
   await page.getByRole("button", { name: "Count what would go" }).click();
   await page.getByRole("button", { name: "Delete 2 samples of 2 series" }).click();

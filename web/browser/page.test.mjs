@@ -109,15 +109,15 @@ test("samples are deleted once they were counted, and what has gone quiet stands
   await becomes(() => page.evaluate(() => document.activeElement?.textContent), "Count what would go", "the focus stays where it was");
   const form = page.locator(".delete form");
   await form.getByRole("button", { name: "+ label" }).click();
-  await form.getByLabel("Label", { exact: true }).fill("host");
+  await form.getByRole("combobox", { name: "Label", exact: true }).fill("host");
   await page.keyboard.press("Enter");
   await form.getByLabel("How host is compared").selectOption("!~");
-  await form.getByLabel("Value of host").fill("^aw");
+  await form.getByRole("combobox", { name: "Value of host" }).fill("^aw");
   await page.keyboard.press("Enter");
   await page.getByRole("button", { name: "Count what would go" }).click();
   await page.getByRole("button", { name: "Delete 1 sample of 1 series" }).waitFor();
   await form.getByLabel("How host is compared").selectOption("=");
-  await form.getByLabel("Value of host").fill("quiet");
+  await form.getByRole("combobox", { name: "Value of host" }).fill("quiet");
   await page.keyboard.press("Enter");
   await becomes(() => page.getByRole("button", { name: /^Delete/ }).count(), 0, "what was counted is no longer what is meant");
   await page.getByRole("button", { name: "Count what would go" }).click();
@@ -156,10 +156,10 @@ test("what is gone is deleted over all metrics, after a list of them and its nam
   await becomes(() => page.locator(".delete li").first().textContent(), /^loft\.temp2 samples of 2 series, about /);
   // Narrowed further, by a comparison.
   await form.getByRole("button", { name: "+ label" }).click();
-  await form.getByLabel("Label", { exact: true }).fill("by");
+  await form.getByRole("combobox", { name: "Label", exact: true }).fill("by");
   await page.keyboard.press("Enter");
   await form.getByLabel("How by is compared").selectOption("≠");
-  await form.getByLabel("Value of by").fill("x");
+  await form.getByRole("combobox", { name: "Value of by" }).fill("x");
   await page.keyboard.press("Enter");
   await page.getByRole("button", { name: "Count what would go" }).click();
   await page.getByRole("heading", { name: "1 metric loses samples" }).waitFor();
@@ -177,7 +177,7 @@ test("what is gone is deleted over all metrics, after a list of them and its nam
   await page.getByRole("button", { name: "Count what would go" }).click();
   await page.getByText("labels or filters must say which series are meant").waitFor();
   forgive("400");
-  await form.getByLabel("Value of room").fill("a");
+  await form.getByRole("combobox", { name: "Value of room" }).fill("a");
   await page.keyboard.press("Enter");
   await page.getByRole("button", { name: "Count what would go" }).click();
   await page.getByRole("button", { name: "Delete 1 sample of 1 series" }).waitFor();
@@ -572,9 +572,9 @@ test("metrics are drawn beside one another, each by its kind, and texts are read
   await becomes(async () => await page.locator(".panel").count() >= 2, true);
   // All of them over one range, of the series that have a label, which the address keeps.
   await page.getByRole("button", { name: "+ label" }).click();
-  await page.getByLabel("Label", { exact: true }).fill("host");
+  await page.getByRole("combobox", { name: "Label", exact: true }).fill("host");
   await page.keyboard.press("Enter");
-  await page.getByLabel("Value of host").fill("b");
+  await page.getByRole("combobox", { name: "Value of host" }).fill("b");
   await page.keyboard.press("Enter");
   await page.locator(".panel", { hasText: "load.one" }).getByText("the last hour, averaged by host").waitFor();
   await page.getByRole("navigation", { name: "Range" }).getByRole("link", { name: "6h" }).click();
@@ -583,9 +583,9 @@ test("metrics are drawn beside one another, each by its kind, and texts are read
   await page.reload();
   await one.getByText("the last 6h, averaged by host").waitFor();
   await becomes(() => page.getByLabel("Find a metric").inputValue(), "load.");
-  await becomes(() => page.getByLabel("Value of host").inputValue(), "b");
+  await becomes(() => page.getByRole("combobox", { name: "Value of host" }).inputValue(), "b");
   await becomes(async () => await one.getByRole("link", { name: "Explore" }).getAttribute("href"), /start=6h-ago&m=avg%3A%24step-avg%3Aload\.one%7Bhost%3Db%7D/);
-  await page.getByLabel("Value of host").fill("nobody");
+  await page.getByRole("combobox", { name: "Value of host" }).fill("nobody");
   await page.keyboard.press("Enter");
   await one.getByText("No numbers in the last 6h with host=nobody").waitFor();
   forgive("400");

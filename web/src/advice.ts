@@ -36,8 +36,9 @@ function ofFunction(name: string, all: string[], documents: string): string {
   return `${near.length ? `Did you mean ${near.join(", ")}? ` : ""}The editor offers all functions, with what they do; docs/${documents} has them, too.`;
 }
 
-/** What to do about a text before it is asked, or although it is answered; nothing where it is whole. */
-export function hintOn({ language, text }: Question): string {
+/** What to do about a text before it is asked, or although it is answered; nothing where it is whole, or what is typed in its place is. */
+export function hintOn({ language, text }: Question, typed: string | null = null): string {
+  if (text.includes(TO_FILL_IN) && typed !== null && !typed.includes(TO_FILL_IN)) return "";
   if (text.includes(TO_FILL_IN)) return `A ${language === "sql" ? "table" : "measurement"} is missing: put its name where “${TO_FILL_IN}” stands. Until then this is not asked.`;
   if (language === "influxql" && /^\s*select\s+\*\s+from\b/i.test(text) && !/\b(group|limit)\b/i.test(text)) return "Without GROUP BY * the rows of all series are one line, and their labels are columns. Samples have the series apart.";
   const idle = language === "opentsdb" ? idleParts(text) : [];

@@ -6,6 +6,7 @@ import { type Series, greatest, numbers, plain, sharedLabels, title } from "./se
 import type { Explored } from "./state";
 import { answerOf } from "./statements";
 import { type Span, durationMs, durationText, rangeFault, span, step } from "./time";
+import { type Until, endOf, finished, wholeUntil } from "./unfinished";
 import { type Unit, unitOf } from "./units";
 import { LINES_MAX, type Line } from "./parts/chart";
 import { mapped, pause, pooled } from "./slices";
@@ -38,8 +39,8 @@ export interface Outcome {
   question: Question;
   answer: Answer | null;
   error: Error | null;
-  /** How far its points lie apart, where it was asked in steps. */
-  stepMs?: number;
+  /** How it was asked, where that was in steps. */
+  until?: Until;
 }
 
 /** Why a question, or one of its statements, has no answer. */
@@ -91,22 +92,6 @@ export function ratedStep(question: Question, { series, figures }: Pick<Answer, 
   return wanted > body.step_ms * 1.1 ? step(range, range / (wanted * 0.95)) : body.step_ms;
 }
 
-/** From when on the windows of a form's rate reach behind the end of what was asked: what a counter has in half a window is less, and looks like an outage. */
-export function unfinishedFrom(question: Question, endMs: number, stepMs: number): number {
-  const form = question.language === "opentsdb" ? formOf(question.text) : null;
-  if (!form?.rate || !form.window) return Infinity;
-  const windowMs = form.window === "$step" ? stepMs : durationMs(form.window) ?? 0;
-  return endMs - windowMs;
-}
-
-/** A series without what stands behind an instant, unless that is all of it. */
-function finished(one: Series, from: number): Series {
-  let end = one.times.length;
-  while (end && one.times[end - 1]! > from) end -= 1;
-  if (!end || end === one.times.length) return one;
-  return { ...one, times: one.times.slice(0, end), values: one.values.slice(0, end), ...(one.kinds ? { kinds: one.kinds.slice(0, end) } : {}) };
-}
-
 /** The answer to a text with something else made of its series, or of those of each of its statements. */
 async function remade(answer: Answer, text: string, make: (all: Series[], text: string) => Promise<Series[]>): Promise<Answer> {
   if (!answer.statements) return { ...answer, series: await make(answer.series, text) };
@@ -125,18 +110,20 @@ async function stored(database: string, question: Question, body: Body, signal: 
 }
 
 /** The answer to a question; one about rates is asked again where a step that nobody chose is finer than its samples. */
-export async function answered(database: string, question: Question, body: Body, signal: AbortSignal, isChosen = false): Promise<Answer & { stepMs: number }> {
-  let answer = await answerOf(database, body, signal);
+export async function answered(database: string, question: Question, body: Body, signal: AbortSignal, isChosen = false): Promise<Answer & { until: Until }> {
+  const nowMs = Date.now();
+  const ask = (step_ms: number) => answerOf(database, { ...body, step_ms, end_ms: endOf(question, { stepMs: step_ms, endMs: body.end_ms, nowMs }) }, signal);
+  let answer = await ask(body.step_ms);
   const stepMs = isChosen ? body.step_ms : ratedStep(question, answer, body);
   if (stepMs > body.step_ms) {
-    answer = await answerOf(database, { ...body, step_ms: stepMs }, signal);
+    answer = await ask(stepMs);
     answer = { ...answer, notes: [...answer.notes, `Samples lie too far apart for rates of ${durationText(body.step_ms)}; these are of ${durationText(stepMs)}.`] };
   }
   // What is made of it follows in tasks of its own.
   await pause();
-  const asked = Math.max(stepMs, body.step_ms);
-  const unfinished = unfinishedFrom(question, body.end_ms, asked);
-  return { ...await remade(answer, question.text, (all) => mapped(all, (one) => finished(toMillis(one), unfinished), signal)), stepMs: asked };
+  const until = { stepMs: Math.max(stepMs, body.step_ms), endMs: body.end_ms, nowMs };
+  const made = await remade(answer, question.text, async (all) => (await mapped(all, (one) => finished(toMillis(one), question, until), signal)).filter(({ times }, at) => times.length || !all[at]!.times.length));
+  return { ...made, until };
 }
 
 /** The step of a range: what was chosen, as far as its lines are not too long, or a round one that cuts it into so many. */
@@ -166,8 +153,8 @@ export async function askAll(explored: Explored, signal: AbortSignal, steps = ST
       // Samples as they are stored are all there, and have no steps.
       const isStored = explored.view === "samples";
       if (isStored) return { question, answer: await stored(explored.database, question, body, signal), error: null };
-      const { stepMs: asked, ...answer } = await answered(explored.database, question, body, signal, explored.step !== "");
-      return { question, answer, error: null, stepMs: asked };
+      const { until, ...answer } = await answered(explored.database, question, body, signal, explored.step !== "");
+      return { question, answer, error: null, until };
     } catch (error) {
       // Where nobody answers it is not this question's fault.
       if (signal.aborted || (error instanceof Refusal && error.isSilence)) throw error;
@@ -208,6 +195,7 @@ export function drawn(outcomes: Outcome[], top: number, hasLetters = false): Dra
   const [unit = "plain", other] = units.length > 2 ? [] : units;
   const shared = sharedLabels(all);
   const questionIn = (series: Series) => rates.get(series)!;
+  const wholes = new Map(outcomes.flatMap(wholesOf));
   const letterIn = (series: Series) => (hasLetters ? letters.get(questionIn(series))! : "");
   const titleIn = (series: Series) => {
     const told = title(series, shared);
@@ -218,10 +206,22 @@ export function drawn(outcomes: Outcome[], top: number, hasLetters = false): Dra
     const name = titleIn(series);
     const count = (seen.get(name) ?? 0) + 1;
     seen.set(name, count);
-    return { title: count > 1 ? `${name} (${count})` : name, times: series.times, values: numbers(series), ...(unitIn(series) === unit ? {} : { unit: unitIn(series), isRight: unitIn(series) === other }) };
+    const until = wholes.get(series) ?? Infinity;
+    const isCut = series.times.at(-1)! > until && series.times[0]! <= until;
+    return { title: count > 1 ? `${name} (${count})` : name, times: series.times, values: numbers(series), ...(isCut ? { wholeUntil: until } : {}), ...(unitIn(series) === unit ? {} : { unit: unitIn(series), isRight: unitIn(series) === other }) };
   });
   const pairs = Object.entries(all[0]?.labels ?? {}).filter(([name, value]) => shared.has(`${name}\0${value}`));
   return { lines, unit, series: all, unitIn, questionIn, letterIn, titleIn, shared: pairs };
+}
+
+/** Up to when the windows of each series are over, where that is told by the text of its question or statement. */
+function wholesOf({ question: { language, text }, answer, until }: Outcome): [Series, number][] {
+  if (!until || !answer) return [];
+  const parts: { text: string; series: Series[] }[] = answer.statements?.map((one) => ({ text: one.text, series: one.answer?.series ?? [] })) ?? [{ text, series: answer.series }];
+  return parts.flatMap((part) => {
+    const last = wholeUntil({ language, text: part.text }, until);
+    return last === Infinity ? [] : part.series.map((series): [Series, number] => [series, last]);
+  });
 }
 
 /** What tells the unit of a series; many of them have one question and one name. */

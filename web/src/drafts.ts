@@ -36,6 +36,14 @@ function keep(drafts: Draft[]) {
   }
 }
 
+const heard = new Set<() => void>();
+
+/** Calls for each letter that is typed, until what is returned is called. */
+export function onTyped(hear: () => void): () => void {
+  heard.add(hear);
+  return () => { heard.delete(hear); };
+}
+
 const isOf = (row: number, { language }: Question) => (draft: Draft) => draft.row === row && draft.language === language;
 
 /** What was typed in a row that asks this, and not asked yet. */
@@ -46,6 +54,7 @@ export const draftOf = (row: number, question: Question): string | null =>
 export function keepDraft(row: number, question: Question, text: string) {
   const others = kept().filter((draft) => !isOf(row, question)(draft));
   keep(text === question.text ? others : [...others, { row, language: question.language, asked: question.text, text }]);
+  heard.forEach((hear) => hear());
 }
 
 /** Forgets a row that is taken away; those behind it move up. */

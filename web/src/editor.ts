@@ -316,18 +316,30 @@ const completing = (language: Language, database: () => string) => async (contex
   const { wanted, ask } = wantedAt(language, text, context.pos, database());
   if (!context.explicit && isAskedFor(wanted.of) && !wanted.typed && !(wanted.of === "expression" && text.trim() === "")) return null;
   const found = await ask().catch(() => []);
+  // Whoever has gone elsewhere meanwhile wants nothing here.
+  if (context.view && !context.view.hasFocus) return null;
   const options = bestFirst(matching(found, wanted.typed), wanted.typed)
     .map(({ label, detail, info, text: said }) => ({ label, detail, ...(info ? { info } : {}), apply: taken(said ?? (label.endsWith("()") ? label.slice(0, -1) : label)) }));
   return { from: wanted.from, options: options.slice(0, NAMES_OFFERED), filter: false };
 };
 
-/** What the call around the cursor takes, above it; what stands there is in bold. */
+const setFocused = StateEffect.define<boolean>();
+
+/** Whether the editor has the cursor. */
+const focused = StateField.define<boolean>({
+  create: () => false,
+  update: (is, { effects }) => effects.filter((effect) => effect.is(setFocused)).at(-1)?.value ?? is,
+  provide: () => EditorView.focusChangeEffect.of((_, is) => setFocused.of(is)),
+});
+
+/** What the call around the cursor takes, above it; what stands there is in bold. Without a cursor nothing is told. */
 const signature = StateField.define<Tooltip | null>({
   create: () => null,
-  update(told, { state, docChanged, selection }) {
-    if (!docChanged && !selection) return told;
+  update(told, { state, startState, docChanged, selection }) {
+    const isFocused = state.field(focused);
+    if (!docChanged && !selection && isFocused === startState.field(focused)) return told;
     const { head, empty } = state.selection.main;
-    const call = empty ? promqlCall(state.doc.toString(), head) : null;
+    const call = isFocused && empty ? promqlCall(state.doc.toString(), head) : null;
     const takes = call && promqlSignature(call.name);
     if (!call || !takes) return null;
     return { pos: call.from, above: true, create: () => ({ dom: signatureDom(takes, call.at) }) };
@@ -507,7 +519,7 @@ export function edit(host: HTMLElement, editing: Editing): Editor {
       history(), search({ top: true }), bracketMatching(), closeBrackets(), EditorView.lineWrapping, placeholder(editing.hint), COLOURED[editing.language], syntaxHighlighting(colours), look,
       EditorView.contentAttributes.of({ "aria-label": editing.label, spellcheck: "false" }),
       autocompletion({ override: [completing(editing.language, editing.database)], icons: false, defaultKeymap: false, selectOnOpen: false, interactionDelay: 0, activateOnTypingDelay: 120 }),
-      wrongs, runMarks(editing.language, editing.onRun), ...(editing.language === "promql" ? [signature] : []), ...(editing.language === "opentsdb" ? [typedOnce] : []),
+      wrongs, runMarks(editing.language, editing.onRun), ...(editing.language === "promql" ? [focused, signature] : []), ...(editing.language === "opentsdb" ? [typedOnce] : []),
       EditorView.updateListener.of((update) => {
         if (update.docChanged) looking.later();
         if (update.docChanged && !update.transactions.some((one) => one.annotation(fromOutside))) editing.onText(update.state.doc.toString());

@@ -6,6 +6,7 @@ import { faultOf, isGzip, isParquet, unpacked } from "./encoding";
 import { type Format, LOOKED_AT_BYTES, type Plan, formatOf, influxPrecision } from "./importing";
 import { isDocument, isJsonLines, unjsoned } from "./jsonlines";
 import { fetchedParquet } from "./parts/later";
+import { arePoints, unpointed } from "./points";
 import type { Typed } from "./typed";
 
 export interface Looked {
@@ -53,8 +54,12 @@ export async function look(given: File, into: string, wanted: Format | null = nu
   if (isParquet(bytes)) return tabled({ given, file, lines: [], format: "parquet", plan: null, fault: "", typed: null }, into, await fetchedParquet().then(({ unparquet }) => unparquet(file)));
   const fault = /\.parquet$/i.test(file.name) && bytes.includes(0) ? "This file is called Parquet, but does not begin as such a file does: it is another one, or its beginning is lost. Write or copy it anew." : faultOf(bytes);
   if (fault) throw new Error(fault);
+  if (arePoints(bytes) && (wanted ?? "opentsdb") === "opentsdb") {
+    const made = await unpointed(file);
+    return planned({ given, file: made, lines: firstLines(made, await firstBytes(made)), format: "opentsdb", plan: null, fault: "", typed: null }, into, null);
+  }
   const lines = firstLines(file, bytes);
-  if (isDocument(bytes)) throw new Error("This file is one document of JSON, as an answer that was saved as JSON is. Lines of JSON come in, an object each, and so do CSV and Parquet: save it as one of these.");
+  if (isDocument(bytes)) throw new Error("This file is one document of JSON, as an answer that was saved as JSON is. Lines of JSON come in, an object each, and so do CSV, Parquet and points as /api/put takes them: save it as one of these.");
   if (!lines.some((line) => line.trim())) throw new Error(file.size ? "This file has nothing but blank lines." : "This file is empty.");
   const format = wanted ?? (isJsonLines(bytes) ? "json" : formatOf(lines, file.name));
   const looked: Looked = { given, file, lines, format, plan: null, fault: "", typed: null };

@@ -144,12 +144,6 @@ export const isPlainName = (name: string) => name !== "" && name === name.trim()
 /** A metric as a text says it. What is no plain name stands in quotes. */
 export const metricText = (name: string): string => (name === "" || isPlainName(name) ? name : quoted(name));
 
-/** One question shown without the others; all of them where that is so already. */
-export function alone(questions: Question[], at: number): Question[] {
-  const isAlone = questions.every(({ isHidden }, index) => isHidden === (index !== at));
-  return questions.map((question, index) => ({ ...question, isHidden: !isAlone && index !== at }));
-}
-
 /** What to look for in the catalogue instead of a name that is none, and the form with one of those that are found. */
 export interface Instead {
   of: UnknownName["of"];

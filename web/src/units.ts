@@ -2,6 +2,12 @@
 
 export type Unit = "plain" | "bytes" | "bytes/s" | "seconds" | "percent" | "/s";
 
+/** What is said of lines in a unit. */
+const SAID: Record<Unit, string> = { plain: "plain numbers", bytes: "bytes", "bytes/s": "bytes a second", seconds: "seconds", percent: "percent", "/s": "numbers a second" };
+
+/** Units as a sentence names them: "bytes, percent and seconds". */
+export const unitsText = (units: Unit[]): string => units.map((unit) => SAID[unit]).join(", ").replace(/, ([^,]*)$/, " and $1");
+
 const DECIMAL = ["", "k", "M", "G", "T", "P"];
 const BINARY = ["", "Ki", "Mi", "Gi", "Ti", "Pi"];
 

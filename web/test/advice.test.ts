@@ -13,6 +13,11 @@ describe("hints", () => {
     expect(of("opentsdb", "sum:rat:foo:m")).toMatch(/^“rat” and “foo” between .* mean nothing, and are/);
     expect([of("opentsdb", "sum:rate:m"), of("influxql", "SELECT a FROM m")]).toEqual(["", ""]);
   });
+  it("say no more that a name is missing once one is typed in its place", () => {
+    const template = { language: "sql" as const, text: "SELECT value FROM …", isForm: false, isHidden: false };
+    expect([hintOn(template, "SELECT value FROM p"), hintOn(template, "")]).toEqual(["", ""]);
+    expect(hintOn(template, "SELECT ph FROM …")).toMatch(/^A table is missing/);
+  });
 });
 
 describe("advice", () => {

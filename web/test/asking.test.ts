@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { Answer } from "../src/api";
-import { type Outcome, askAll, drawn, isAsked, ratedStep, stepMsOf, unfinishedFrom } from "../src/asking";
+import { wholeValues } from "../src/parts/chart";
+import { type Outcome, askAll, drawn, isAsked, ratedStep, stepMsOf } from "../src/asking";
 import { about, bodyOf } from "../src/question";
 import { unexplored } from "../src/state";
 
@@ -48,13 +49,21 @@ describe("a question with something to fill in", () => {
   });
 });
 
-describe("windows of a form's rate", () => {
-  it("are shown as far as they are over", () => {
-    expect(unfinishedFrom(about("m", true), 600_000, 60_000)).toBe(540_000);
-    expect(unfinishedFrom({ ...about("m", true), text: "sum:5m-avg:rate{dropcounter}:m" }, 600_000, 60_000)).toBe(300_000);
-    for (const other of [about("m"), { ...about("m"), text: "sum:rate:m" }, { language: "promql" as const, text: "rate(m[5m])", isForm: false, isHidden: false }]) {
-      expect(unfinishedFrom(other, 600_000, 60_000)).toBe(Infinity);
-    }
+describe("a line whose last window is not over", () => {
+  const series = (times: number[]) => ({ name: "m", field: "value", labels: {}, varying: [], kind: "float", times, values: times });
+  const question = { ...about("m"), text: "sum:1m-count:m" };
+  const line = (times: number[], statements = false) => {
+    const answer = { series: [series(times)] } as unknown as Answer;
+    const whole = statements ? { ...answer, statements: [{ text: question.text, answer, error: null, tookMs: 1 }] } : answer;
+    return drawn([{ question, answer: whole, error: null, until: { stepMs: 10_000, endMs: 200_000, nowMs: 200_000 } }], 0).lines[0]!;
+  };
+  it("has all points, and says from when on they are not whole", () => {
+    expect(line([60_000, 120_000, 180_000])).toMatchObject({ values: [60_000, 120_000, 180_000], wholeUntil: 140_000 });
+    expect(line([60_000, 180_000], true)).toMatchObject({ wholeUntil: 140_000 });
+    expect(wholeValues(line([60_000, 120_000, 180_000]))).toEqual([60_000, 120_000]);
+  });
+  it("is one that has such a window, and others", () => {
+    expect([line([60_000, 120_000]).wholeUntil, line([180_000]).wholeUntil]).toEqual([undefined, undefined]);
   });
 });
 
@@ -88,7 +97,10 @@ describe("a line of SQL without labels", () => {
 });
 
 describe("what is asked of the server", () => {
-  afterEach(() => vi.unstubAllGlobals());
+  afterEach(() => {
+    vi.unstubAllGlobals();
+    vi.useRealTimers();
+  });
   const NOW = 1_700_000_000_000;
   /** A server with a sample each half a minute until now. */
   const serve = () => {
@@ -108,6 +120,7 @@ describe("what is asked of the server", () => {
     expect([bodies.length, bodies[0]?.["text"], outcomes[0]?.answer?.series[0]?.times.at(-1), outcomes[0]?.answer?.notes]).toEqual([1, "none:m", NOW, []]);
   });
   it("has wider steps for a rate whose samples lie far apart, and no window that is not over", async () => {
+    vi.useFakeTimers({ toFake: ["Date"], now: NOW });
     const bodies = serve();
     const { outcomes } = await askAll(explored, new AbortController().signal);
     expect(bodies.map((body) => body["step_ms"])).toEqual([10_000, 120_000]);
@@ -116,5 +129,12 @@ describe("what is asked of the server", () => {
     const chosen = serve();
     await askAll({ ...explored, step: "20s" }, new AbortController().signal);
     expect(chosen.map((body) => body["step_ms"])).toEqual([20_000]);
+  });
+  it("goes one window behind a range that is past, so that the last one is whole", async () => {
+    vi.useFakeTimers({ toFake: ["Date"], now: NOW + 3_600_000 });
+    const bodies = serve();
+    const { outcomes } = await askAll({ ...explored, range: { start: String(NOW - 3_600_000), end: String(NOW - 45_000) } }, new AbortController().signal);
+    expect(bodies.map((body) => body["end_ms"])).toEqual(bodies.map((body) => NOW - 45_000 + (body["step_ms"] as number)));
+    expect(outcomes[0]?.answer?.series[0]?.times.at(-1)).toBe(NOW - 60_000);
   });
 });

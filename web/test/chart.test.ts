@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { aligned, belowLogarithm, tickLabels } from "../src/parts/chart";
+import { aligned, belowLogarithm, tickLabels, unitsInCommon } from "../src/parts/chart";
 
 describe("lines over one row of times", () => {
   const times = Array.from({ length: 12 }, (_, at) => at * 10);
@@ -15,6 +15,15 @@ describe("lines over one row of times", () => {
     const coarse = { title: "c", times: [0, 20, 40, 60, 80, 100], values: [1, 2, 3, 4, 5, 6] };
     const [, , values] = aligned([steady, coarse], false).drawn as unknown as [number[], unknown, (number | null | undefined)[]];
     expect(values.includes(null)).toBe(false);
+  });
+});
+
+describe("An axis that lines of several units share", () => {
+  const line = (unit?: "bytes" | "percent" | "seconds", isRight = false) => ({ title: "", times: [], values: [], ...(unit ? { unit, isRight } : {}) });
+  it("is told, where there are more than two or they stand on each other", () => {
+    expect(unitsInCommon({ lines: [line("bytes"), line("percent"), line("bytes"), line("seconds")], unit: "plain" })).toEqual(["bytes", "percent", "seconds"]);
+    expect(unitsInCommon({ lines: [line(), line("percent", true)], unit: "bytes", isStacked: true })).toEqual(["bytes", "percent"]);
+    expect([unitsInCommon({ lines: [line(), line("percent", true)], unit: "bytes" }), unitsInCommon({ lines: [line(), line()], unit: "bytes" }), unitsInCommon({ lines: [], unit: "plain" })]).toEqual([[], [], []]);
   });
 });
 

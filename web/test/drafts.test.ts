@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { draftOf, dropRow, forgetDrafts, keepDraft } from "../src/drafts";
+import { draftOf, dropRow, forgetDrafts, keepDraft, onTyped } from "../src/drafts";
 import type { Language, Question } from "../src/question";
 
 const asks = (text: string, language: Language = "sql"): Question => ({ language, text, isForm: false, isHidden: false });
@@ -18,6 +18,15 @@ describe("what was typed and not asked yet", () => {
     keepDraft(0, asks("SELECT 1"), "SELECT 123");
     expect([draftOf(0, asks("SELECT 1")), draftOf(1, asks("up", "promql"))]).toEqual(["SELECT 123", "upper"]);
     expect([draftOf(0, asks("SELECT 2")), draftOf(1, asks("up", "sql")), draftOf(2, asks("SELECT 1"))]).toEqual([null, null, null]);
+  });
+  it("is heard of by whoever follows it", () => {
+    const heard: (string | null)[] = [];
+    const end = onTyped(() => heard.push(draftOf(0, asks("SELECT 1"))));
+    keepDraft(0, asks("SELECT 1"), "SELECT 12");
+    keepDraft(0, asks("SELECT 1"), "SELECT 1");
+    end();
+    keepDraft(0, asks("SELECT 1"), "SELECT 3");
+    expect(heard).toEqual(["SELECT 12", null]);
   });
   it("is none once it is asked", () => {
     keepDraft(0, asks("SELECT 1"), "SELECT 12");

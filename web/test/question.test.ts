@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { curl, javascript, link, python } from "../src/code";
 import { halvesOf, withField } from "../src/metric";
-import { about, alone, asksStored, comparedOf, emptyForm, filteredOf, formOf, idleParts, influxqlOf, insteadOf, isRate, isShare, metricOf, patternOf, promqlOf, raw, selectText, textOf, withStep } from "../src/question";
+import { about, asksStored, comparedOf, emptyForm, filteredOf, formOf, idleParts, influxqlOf, insteadOf, isRate, isShare, metricOf, patternOf, promqlOf, raw, selectText, textOf, withStep } from "../src/question";
 
 describe("forms", () => {
   it.each([
@@ -138,16 +138,6 @@ describe("samples as they are stored", () => {
 
   it.each([["avg:$step-avg:rate:m{h=*}{d=x}", "none:m{h=*}{d=x}"], ["none:m", "none:m"], ["sum:1mc-avg:m", "sum:1mc-avg:m"]])("%s", (text, wanted) =>
     expect(raw({ language: "opentsdb", text, isForm: true, isHidden: false }).text).toBe(wanted));
-});
-
-describe("One question alone", () => {
-  it("hides the others, and shows them again", () => {
-    const of = (...hidden: boolean[]) => hidden.map((isHidden, at) => ({ language: "promql" as const, text: String(at), isForm: false, isHidden }));
-    const shown = (questions: ReturnType<typeof of>, at: number) => alone(questions, at).map(({ isHidden }) => isHidden);
-    expect(shown(of(false, false, true), 1)).toEqual([true, false, true]);
-    expect(shown(of(true, false, true), 1)).toEqual([false, false, false]);
-    expect(shown(of(true, false, true), 0)).toEqual([false, true, true]);
-  });
 });
 
 describe("labels of a form", () => {

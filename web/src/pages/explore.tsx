@@ -1,13 +1,13 @@
 // Explore: several questions, each in its language, over one range.
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { hintOn } from "../advice";
 import { type Note, Refusal, annotations } from "../api";
 import { type Outcome, type Outcomes, type Part, asPart, askAll, drawn, firstError, isAsked, letterOf } from "../asking";
 import { useAsked } from "../hooks";
 import { areBuckets, heat } from "../heat";
 import { Chart, LINES_MAX } from "../parts/chart";
 import { Explain } from "../parts/explain";
+import { Hint } from "../parts/hint";
 import { Legend } from "../parts/legend";
 import { Later } from "../parts/later";
 import { Row } from "../parts/row";
@@ -19,10 +19,11 @@ import { Copy, Empty, Failed, Loading, shortened } from "../parts/small";
 import { Toolbar, ViewBar } from "../parts/toolbar";
 import { draftOf, dropRow } from "../drafts";
 import { forget, keep, kept } from "../history";
-import { type Question, alone, asksStored, emptyForm, hasTables, isGrowth, textOf } from "../question";
+import { type Question, asksStored, emptyForm, hasTables, isGrowth, textOf } from "../question";
 import { lead, useOpened } from "../opened";
 import { beyond, numbers, plain } from "../series";
 import { shownIn, timeColumn } from "../relation";
+import { nothingHidden, soloed, toggled } from "../solo";
 import { type Explored, place, read, write, zoneOf } from "../state";
 import { timeText } from "../time";
 import { format } from "../units";
@@ -98,6 +99,15 @@ export function Explore({ params }: { params: URLSearchParams }) {
       return { questions: [...questions, another(questions.at(-1))] };
     });
   };
+  // What was hidden before a question was shown alone, by the letters of rows: with other rows it means nothing.
+  const before = useRef<{ of: string; hidden: ReadonlySet<number> | null }>({ of: "", hidden: null });
+  const alone = (index: number) => press(({ questions }) => {
+    const of = `${opened} ${questions.length}`;
+    const all = questions.map((_, at) => at);
+    const next = soloed({ hidden: new Set(all.filter((at) => questions[at]!.isHidden)), before: before.current.of === of ? before.current.hidden : null }, all, index);
+    before.current = { of, hidden: next.before };
+    return { questions: questions.map((question, at) => ({ ...question, isHidden: next.hidden.has(at) })) };
+  });
   const runPart = (next: Part) => {
     if (part && JSON.stringify(part) === JSON.stringify(next)) asked.again();
     else setPart(next);
@@ -118,13 +128,13 @@ export function Explore({ params }: { params: URLSearchParams }) {
                 question={question} index={index} database={explored.database} canRemove={explored.questions.length > 1} isNew={index === added.current}
                 isFirstOfTables={index === explored.questions.findIndex(({ language }) => hasTables(language))}
                 onChange={(next) => setQuestion(index, next)} onRemove={() => { dropRow(index); press(({ questions }) => ({ questions: questions.filter((_, at) => at !== index) })); }}
-                onAlone={() => press(({ questions }) => ({ questions: alone(questions, index) }))}
+                onAlone={() => alone(index)}
                 onHide={() => press(({ questions }) => ({ questions: questions.map((one, at) => (at === index ? { ...one, isHidden: !one.isHidden } : one)) }))}
-                step={(failed?.answer && failed.stepMs && !failed.error && failed.answer.series.length > 0 && stepOf(asks, failed.stepMs)) || ""}
+                step={(failed?.answer && failed.until && !failed.error && failed.answer.series.length > 0 && stepOf(asks, failed.until.stepMs)) || ""}
                 onRun={() => (isPart ? setPart(null) : asked.again())} onRunPart={(of, text) => runPart({ index, of, text })}
               />
               {isPart && <p class="hint" role="status">Only this is asked: <span class="code" title={asks.text}>{shortened(asks.text)}</span> <button type="button" class="plain" onClick={() => setPart(null)}>Ask all of it</button></p>}
-              {hintOn(asks) && <p class="hint" role="status">{hintOn(asks)}</p>}
+              <Hint question={asks} index={index} />
               {failed?.answer?.notes.map((note) => <p class="hint" key={note}>{note}</p>)}
               {!isPart && failed?.answer?.series.length === 0 && !failed.answer.tables && <Later which="NearestOfNothing" question={question} database={explored.database} onChoose={(next) => setQuestion(index, next)} />}
               {failed?.error && (
@@ -191,7 +201,7 @@ interface ResultProps {
 }
 
 function Result({ found, explored, isOld, set, onRun }: ResultProps) {
-  const [hidden, setHidden] = useState<Set<string>>(new Set());
+  const [hiding, setHiding] = useState(nothingHidden<string>);
   const [cursor, setCursor] = useState<{ values: (number | null)[]; time: number } | null>(null);
   const [focus, setFocus] = useState<number | null>(null);
   const noted = useAsked(`${explored.database} ${found.span.start} ${found.span.end}`, (signal) => annotations(explored.database, found.span.start, found.span.end, signal));
@@ -205,7 +215,7 @@ function Result({ found, explored, isOld, set, onRun }: ResultProps) {
   const hasBuckets = useMemo(() => areBuckets(all), [all]);
   const isMap = explored.view === "heatmap" && hasBuckets;
   const buckets = useMemo(() => (isMap ? heat(all, answered.every(({ question }) => isGrowth(question))) : null), [all, isMap]);
-  const lines = useMemo(() => bare.map((line) => ({ ...line, isHidden: hidden.has(line.title) })), [bare, hidden]);
+  const lines = useMemo(() => bare.map((line) => ({ ...line, isHidden: hiding.hidden.has(line.title) })), [bare, hiding]);
   const outside = useMemo(() => beyond(all, found.span), [all]);
   // What could not be read has no steps that could be told of.
   if (!answered.length) return found.outcomes.some(({ error }) => error instanceof Refusal && error.done) ? <section class="card result"><Explain asked={found.outcomes} tookMs={found.tookMs} /></section> : null;
@@ -223,15 +233,7 @@ function Result({ found, explored, isOld, set, onRun }: ResultProps) {
   // What has a graph, too, may be looked at as either.
   const isTable = tables.length > 0 && !all.length;
   const isListing = isTable && !tables.some((table) => timeColumn(table) >= 0);
-  const toggle = (name: string, isAlone: boolean) => setHidden((before) => {
-    if (isAlone) {
-      const others = lines.map((line) => line.title).filter((other) => other !== name);
-      return new Set(others.every((other) => before.has(other)) ? [] : others);
-    }
-    const next = new Set(before);
-    if (!next.delete(name)) next.add(name);
-    return next;
-  });
+  const toggle = (name: string, isAlone: boolean) => setHiding((now) => (isAlone ? soloed(now, lines.map((line) => line.title), name) : toggled(now, name)));
   return (
     <section class="card result">
       <div class="result-head">

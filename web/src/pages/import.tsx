@@ -109,7 +109,7 @@ export function Import() {
             <div class="empty">
               <svg viewBox="0 0 48 24" aria-hidden="true"><path d="M24 3v13M18 10l6 6 6-6M4 15v6h40v-6" /></svg>
               <p><strong>Drop a file here</strong></p>
-              <p>CSV with a header, Parquet, lines of JSON, Influx lines, OpenTSDB's put lines, or the text of Prometheus' targets. Nothing is stored before you say so.</p>
+              <p>CSV with a header, Parquet, lines of JSON, Influx lines, OpenTSDB's put lines or points as JSON, or the text of Prometheus' targets. Nothing is stored before you say so.</p>
               <p><button type="button" class="main" onClick={() => field.current?.click()}>Choose a file</button></p>
             </div>
           )}

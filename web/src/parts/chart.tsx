@@ -6,7 +6,7 @@ import type { Note } from "../api";
 import { stacked, withHoles } from "../series";
 import { pause } from "../slices";
 import { type Span, type Zone, tickTexts, timeText } from "../time";
-import { type Unit, format, tickSteps, ticksOf } from "../units";
+import { type Unit, format, tickSteps, ticksOf, unitsText } from "../units";
 import { Tip } from "./tip";
 
 export interface Line {
@@ -18,7 +18,12 @@ export interface Line {
   unit?: Unit;
   /** Whether the axis on the right is its own. */
   isRight?: boolean;
+  /** What stands behind this time is of windows that are not over. */
+  wholeUntil?: number;
 }
+
+/** The values of a line without those of windows that are not over. */
+export const wholeValues = ({ times, values, wholeUntil }: Line) => (wholeUntil === undefined ? values : values.filter((_, at) => times[at]! <= wholeUntil));
 
 interface Props {
   lines: Line[];
@@ -152,6 +157,12 @@ function panning(plot: uPlot, handlers: { current: Props }, shift: { ms: number 
   };
 }
 
+/** The units of lines that share the left axis, where that is in none of them: there are more than two, or they stand on each other. */
+export function unitsInCommon({ lines, unit, isStacked }: Pick<Props, "lines" | "unit" | "isStacked">): Unit[] {
+  const units = [...new Set(lines.flatMap((line) => (line.isRight && !isStacked ? [] : line.unit ?? unit)))];
+  return units.length > 1 ? units : [];
+}
+
 /** The scale that a line is drawn by. */
 const scaleOf = (line: Line, props: Props) => (line.isRight && rightUnit(props) ? "right" : "y");
 
@@ -159,6 +170,48 @@ const scaleOf = (line: Line, props: Props) => (line.isRight && rightUnit(props) 
 interface Under {
   values: uPlot.AlignedData;
   tip: Tip | null;
+}
+
+const straight = uPlot.paths.linear!();
+
+/** The last place of a row of times that does not stand behind a time. */
+function lastUntil(times: ArrayLike<number>, until: number): number {
+  let at = times.length - 1;
+  while (at >= 0 && times[at]! > until) at -= 1;
+  return at;
+}
+
+/** Draws a line as far as its windows are over. */
+const whole = (handlers: { current: Props }): uPlot.Series.PathBuilder => (plot, series, from, to) => {
+  const last = Math.min(to, lastUntil(plot.data[0], handlers.current.lines[series - 1]?.wholeUntil ?? Infinity));
+  return last < from ? null : straight(plot, series, from, last);
+};
+
+/** Goes on with a line, dashed, where its windows are not over. */
+function drawUnfinished(plot: uPlot, series: number, wholeUntil: number) {
+  const { ctx, bbox } = plot;
+  const [times, values, of] = [plot.data[0], plot.data[series]!, plot.series[series]!];
+  // Where another line has a time this one may have none.
+  let from = lastUntil(times, wholeUntil);
+  while (from >= 0 && values[from] === undefined) from -= 1;
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+  ctx.clip();
+  ctx.globalAlpha = of.alpha ?? 1;
+  ctx.strokeStyle = (of.stroke as () => string)();
+  ctx.lineWidth = (of.width ?? 1) * devicePixelRatio;
+  ctx.setLineDash([4 * devicePixelRatio, 3 * devicePixelRatio]);
+  ctx.beginPath();
+  let isGap = true;
+  for (let at = Math.max(0, from); at < times.length; at += 1) {
+    const value = values[at];
+    if (value === undefined) continue;
+    if (value !== null) ctx[isGap ? "moveTo" : "lineTo"](plot.valToPos(times[at]!, "x", true), plot.valToPos(value, of.scale ?? "y", true));
+    isGap = value === null;
+  }
+  ctx.stroke();
+  ctx.restore();
 }
 
 function options(props: Props, width: number, handlers: { current: Props }, under: Under): uPlot.Options {
@@ -194,12 +247,16 @@ function options(props: Props, width: number, handlers: { current: Props }, unde
       const color = colors[index % COLORS] ?? "";
       return {
         label: line.title, scale: scaleOf(line, props), stroke: color, width: lineWidth, show: !line.isHidden, fill: fill ? color + fill : undefined,
-        points: { show: line.times.length < 3, size: 5 },
+        points: { show: line.times.length < 3, size: 5 }, ...(line.wholeUntil === undefined ? {} : { paths: whole(handlers) }),
       } as uPlot.Series;
     })],
     bands: props.isStacked ? props.lines.slice(1).map((_, index) => ({ series: [index + 2, index + 1] as [number, number] })) : [],
     hooks: {
       init: [(plot) => { under.tip = new Tip(plot.over); }],
+      drawSeries: [(plot, series) => {
+        const until = handlers.current.lines[series - 1]?.wholeUntil;
+        if (until !== undefined) drawUnfinished(plot, series, until);
+      }],
       draw: [(plot) => drawNotes(plot, handlers.current.notes ?? [])],
       setSelect: [(plot) => ranged(plot, handlers.current.onRange)],
       setCursor: [(plot) => {
@@ -324,7 +381,7 @@ export function Chart(props: Props) {
   };
   const shape = [
     dense(props.lines),
-    props.lines.map((line) => `${line.title}\0${Boolean(line.isHidden)}\0${line.times.length < 3}\0${line.unit ?? ""}\0${Boolean(line.isRight)}`).join("\n"),
+    props.lines.map((line) => `${line.title}\0${Boolean(line.isHidden)}\0${line.times.length < 3}\0${line.unit ?? ""}\0${Boolean(line.isRight)}\0${line.wholeUntil !== undefined}`).join("\n"),
     props.unit, props.zone, props.height, props.isStacked, props.isLogarithmic,
   ].join("\n");
   useEffect(() => {
@@ -366,9 +423,13 @@ export function Chart(props: Props) {
     isOld.current = true;
   }, [props.focus]);
   const below = useMemo(() => (props.isLogarithmic ? belowLogarithm(props.lines) : 0), [props.lines, props.isLogarithmic]);
+  const { lines } = props;
+  const units = useMemo(() => unitsInCommon(props), [lines, props.unit, props.isStacked]);
   return (
     <>
       <div class="chart" ref={box} role="img" aria-label={props.label} />
+      {units.length > 0 && <p class="note">Lines in {unitsText(units)} share an axis without a unit{props.isStacked ? ", as they stand on each other" : ": a graph has axes for two units"}. The figures below have theirs.</p>}
+      {lines.some((line) => line.wholeUntil !== undefined && !line.isHidden) && <p class="note">Dashed: the last window is not over where the range ends, and has only a part in it.</p>}
       {below > 0 && <p class="note" role="status">{format(below)} {below === 1 ? "value" : "values"} of 0 or less {below === 1 ? "is" : "are"} not shown: a logarithmic axis has no place for {below === 1 ? "it" : "them"}.</p>}
     </>
   );

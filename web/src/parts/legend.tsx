@@ -4,7 +4,7 @@ import { useMemo, useState } from "preact/hooks";
 import { type Figures, figures } from "../series";
 import { type Zone, timeText } from "../time";
 import { type Unit, format } from "../units";
-import { COLORS, type Line } from "./chart";
+import { COLORS, type Line, wholeValues } from "./chart";
 import { useOrder } from "./order";
 import { Room, useScrolled } from "./scrolled";
 
@@ -22,7 +22,7 @@ export function Legend({ lines, unit, zone, isStacked, cursor, onToggle, onFocus
   const [search, setSearch] = useState("");
   // Only what is under the crosshair changes with it.
   const all = useMemo(() => lines.map((line) => {
-    const of = figures(line.values);
+    const of = figures(wholeValues(line));
     return { of, last: format(of.last, line.unit ?? unit), rest: [of.min, of.mean, of.max].map((figure) => format(figure, line.unit ?? unit)) };
   }), [lines, unit]);
   const found = useMemo(() => lines.map((line, index) => ({ line, index }))

@@ -13,7 +13,7 @@ import { figures } from "../series";
 import { write } from "../state";
 import { type Range, moves, timeText } from "../time";
 import { format } from "../units";
-import { COLORS, Chart } from "./chart";
+import { COLORS, Chart, wholeValues } from "./chart";
 import { Later } from "./later";
 import { Failed, Loading } from "./small";
 
@@ -67,7 +67,7 @@ export function PanelCard({ panel, over }: Props) {
           <ul class="key">
             {shortNames(found).map((name, index) => {
               const line = found.lines[index]!;
-              return <li key={line.title} class={`c${index % COLORS}`}>{name} <b>{format(figures(line.values).last, line.unit ?? found.unit)}</b></li>;
+              return <li key={line.title} class={`c${index % COLORS}`}>{name} <b>{format(figures(wholeValues(line)).last, line.unit ?? found.unit)}</b></li>;
             })}
             <More of={found} />
           </ul>
@@ -82,8 +82,8 @@ function Numbers({ of }: { of: Drawn }) {
   return (
     <ul class="numbers">
       {shortNames(of).map((name, index) => {
-        const series = of.series[index]!;
-        return <li key={of.lines[index]!.title}><b>{lastText(series, of.unitIn(series))}</b><span>{name}</span></li>;
+        const [series, line] = [of.series[index]!, of.lines[index]!];
+        return <li key={line.title}><b>{lastText({ ...series, values: series.values.slice(0, wholeValues(line).length) }, of.unitIn(series))}</b><span>{name}</span></li>;
       })}
       <More of={of} />
     </ul>

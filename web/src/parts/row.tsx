@@ -37,7 +37,7 @@ interface Props {
   step: string;
   onChange: (question: Question) => void;
   onRemove: () => void;
-  /** Shows this question alone, or all of them where it is. */
+  /** Shows this question alone, or what was shown before where it is. */
   onAlone: () => void;
   /** Hides this question, or shows it again. */
   onHide: () => void;
