@@ -141,6 +141,49 @@ fn bombs_of_many_connections_keep_to_the_memory_of_the_server() {
     assert!(peak_bytes < LIMIT_BYTES + LIMIT_BYTES / 10, "{} MiB", peak_bytes >> 20);
 }
 
+/// What a text becomes when it is read is up to three hundred times the text.
+#[test]
+fn long_texts_keep_to_the_memory_of_the_server() {
+    const LIMIT_BYTES: u64 = 128 << 20;
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &["--limits-memory-bytes", "128MiB"]);
+    assert_eq!(server.post("/write?db=default", "m,h=a u=1,v=2 1").status, 204);
+    let form = |path: &'static str, text: &str| {
+        (path, "application/x-www-form-urlencoded", text.replace(' ', "+"))
+    };
+    let long = |head: &str, item: &str, count: usize| format!("{head}{}", item.repeat(count));
+    let texts = [
+        form("/query?db=default", &(long("q=SELECT ", "u,", 500_000) + "u FROM m")),
+        form("/query?db=default", &(long("q=SELECT u FROM ", "m,", 200_000) + "m")),
+        form("/query?db=default", &(long("q=SELECT ", "u,", 5_000) + "u FROM m")),
+        form("/prometheus/api/v1/query", &(long("query=max(", "a,", 400_000) + "a)")),
+        ("/api/v3/query_sql?db=default", "application/json", {
+            format!("{{\"db\":\"default\",\"q\":\"{}1\"}}", long("SELECT ", "1,", 400_000))
+        }),
+        ("/api/query", "application/json", {
+            let filter = long("", "x|", 200_000);
+            let filter = format!(r#"{{"type":"literal_or","tagk":"h","filter":"{filter}x"}}"#);
+            let query = format!(r#"{{"aggregator":"sum","metric":"m.u","filters":[{filter}]}}"#);
+            format!(r#"{{"start":1,"queries":[{query}]}}"#)
+        }),
+    ];
+    let strike = |first: usize| {
+        for (path, kind, text) in (0..12).map(|at| &texts[(first + at) % texts.len()]) {
+            let answer = server.request("POST", path, &[("Content-Type", kind)], text.as_bytes());
+            let status = answer.status;
+            assert!([200, 400, 413, 422, 503].contains(&status), "{path}: {}", answer.text());
+        }
+    };
+    std::thread::scope(|scope| {
+        let strike = &strike;
+        (0..6).for_each(|first| drop(scope.spawn(move || strike(first))));
+    });
+    let peak_bytes = server.peak_bytes();
+    assert!(peak_bytes < LIMIT_BYTES + LIMIT_BYTES / 10, "{} MiB", peak_bytes >> 20);
+    assert_eq!(server.get("/query?db=default&q=SELECT%20u%20FROM%20m").status, 200);
+    server.stop();
+}
+
 #[test]
 fn no_bomb_costs_more_than_a_body_may() {
     let mut victim = Victim::new(&["--limits-decoded-body-bytes", "8MiB"]);

@@ -173,6 +173,34 @@ fn questions_that_may_not_wait_are_counted() {
     server.stop();
 }
 
+/// A text that can never be read is refused at once, one that others leave no memory for after a
+/// while; short ones go on.
+#[test]
+fn texts_of_questions_are_limited_together() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &["--set=limits.pending_query_bytes=8MiB"]);
+    let rows: String = (0..400_000).map(|at| format!("m v={at} {at}\n")).collect();
+    assert_eq!(server.post("/write?db=default", &rows).status, 204);
+    let said = ask_long(&server, &format!("SELECT {}v FROM m", "v,".repeat(50_000)));
+    assert!(said.contains("limits.pending_query_bytes"), "{said:.500}");
+    assert_eq!(met(&server, "limits.pending_query_bytes"), 1.0);
+    // The answer is larger than what fits between, and nobody reads it.
+    let form = [("Content-Type", "application/x-www-form-urlencoded")];
+    let long = format!("q=SELECT * FROM m{}", "+".repeat(30_000));
+    let whole = harness::request("POST", "/query?db=default", &form, long.as_bytes());
+    let mut socket = server.connect();
+    socket.write_all(&whole).unwrap();
+    socket.read_exact(&mut [0; 100]).unwrap();
+    let answer = server.request("POST", "/query?db=default", &form, long.as_bytes());
+    let words = "no memory for the text of the question";
+    assert!(answer.status == 503 && answer.text().contains(words), "{}", answer.text());
+    assert!(!answer.header("retry-after").is_empty());
+    assert_eq!(met(&server, "limits.pending_query_bytes"), 2.0);
+    assert!(ask(&server, "SELECT count(v) FROM m").contains("400000"));
+    drop(socket);
+    server.stop();
+}
+
 /// Many patterns that may each be used alone take no more together than a few of the heaviest.
 #[test]
 fn patterns_of_one_request_weigh_together() {
@@ -180,7 +208,7 @@ fn patterns_of_one_request_weigh_together() {
     let server = Server::start(dir.path(), &[]);
     assert_eq!(server.post("/write?db=default", "m,h=a v=1 1").status, 204);
     // Long to read, and small when it is compiled.
-    let heavy = format!("(?x)a{}", " ".repeat(200_000));
+    let heavy = format!("(?x)a#{}", "c".repeat(200_000));
     let one = format!("SELECT v FROM m WHERE h =~ /{heavy}/");
     assert!(ask_long(&server, &one).contains("\"series\""), "{}", ask_long(&server, &one));
     let many = vec![one; 18].join(";");

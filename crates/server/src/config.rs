@@ -222,6 +222,11 @@ settings! {
     /// refused.
     limits_pending_body_bytes: ByteSize = ByteSize(512 << 20),
         "limits.pending_body_bytes", "limits-pending-body-bytes";
+    /// Memory for the texts of all questions that are read, wait or run together, and what is made
+    /// of them when they are read; beyond it questions wait up to 2 s and are then refused. A text
+    /// counts for 16 bytes a byte, and for more where it has commas and signs.
+    limits_pending_query_bytes: ByteSize = ByteSize(512 << 20),
+        "limits.pending_query_bytes", "limits-pending-query-bytes";
     /// Connections open at once; further ones are closed at once.
     limits_connections: u64 = 8192, "limits.connections", "limits-connections";
     /// Connections open at once from one address (of IPv6, from one /64); further ones are closed.
@@ -434,6 +439,7 @@ impl Config {
             ("limits.body_bytes", self.limits_body_bytes.0),
             ("limits.decoded_body_bytes", self.limits_decoded_body_bytes.0),
             ("limits.pending_body_bytes", self.limits_pending_body_bytes.0),
+            ("limits.pending_query_bytes", self.limits_pending_query_bytes.0),
             ("limits.query_memory_bytes", self.limits_query_memory_bytes.0),
             ("limits.query_seconds", self.limits_query_seconds.as_nanos() as u64),
             ("limits.query_samples", self.limits_query_samples),
@@ -572,20 +578,21 @@ impl Config {
     }
 
     /// The settings that take shares of `memory` bytes, with the most that each may be.
-    fn shares(&mut self, memory: u64) -> [(&'static str, &mut ByteSize, u64); 8] {
+    fn shares(&mut self, memory: u64) -> [(&'static str, &mut ByteSize, u64); 9] {
         // The head may grow to four times its setting while the disk cannot keep up.
         [
             ("head.bytes", &mut self.head_bytes, memory / 32),
             ("cache.bytes", &mut self.cache_bytes, memory / 16),
             ("merge.bytes", &mut self.merge_bytes, memory / 16),
             ("limits.pending_body_bytes", &mut self.limits_pending_body_bytes, memory / 8),
+            ("limits.pending_query_bytes", &mut self.limits_pending_query_bytes, memory / 32),
             ("limits.scrape_bytes", &mut self.limits_scrape_bytes, memory / 16),
             ("limits.exemplar_bytes", &mut self.limits_exemplar_bytes, memory / 64),
             ("limits.statsd_bytes", &mut self.limits_statsd_bytes, memory / 64),
             (
                 "limits.query_memory_bytes",
                 &mut self.limits_query_memory_bytes,
-                memory / 32 * 5 / self.limits_queries.max(1),
+                memory / 8 / self.limits_queries.max(1),
             ),
         ]
     }

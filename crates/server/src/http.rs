@@ -14,7 +14,6 @@ mod routes;
 mod sql;
 mod ticktock;
 
-pub(crate) use body::Budget;
 pub(crate) use influx::{may_ask, run_into};
 use reply::Content;
 pub(crate) use reply::{Message, PLAIN, Pieces, Reply, accepts_gzip};

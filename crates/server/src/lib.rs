@@ -9,6 +9,7 @@
 //! engine does). It is the only place where tasks wait for sockets; no thread waits for a client.
 
 mod aside;
+mod budget;
 pub mod config;
 mod continuous;
 mod costs;

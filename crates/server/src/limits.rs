@@ -20,6 +20,7 @@ pub(crate) enum Limit {
     BodyBytes,
     DecodedBodyBytes,
     PendingBodyBytes,
+    PendingQueryBytes,
     BodyPace,
     Queries,
     QueriesWaiting,
@@ -50,7 +51,7 @@ const BEGUN: &str = "413, of PromQL 422; where the answer has begun, InfluxQL's 
 
 /// What is known of each limit: its setting, or what it is and how much where none sets it, and
 /// what happens.
-const LIMITS: [(Limit, &str, Option<&str>, &str); 30] = [
+const LIMITS: [(Limit, &str, Option<&str>, &str); 31] = [
     (Limit::Connections, "limits.connections", None, "the connection is closed"),
     (
         Limit::ConnectionsPerAddress,
@@ -75,6 +76,12 @@ const LIMITS: [(Limit, &str, Option<&str>, &str); 30] = [
         "limits.pending_body_bytes",
         None,
         "503 with `Retry-After` after 2 s, at once for what may be a bomb; 413 for a body larger than all of it; a line connection is closed",
+    ),
+    (
+        Limit::PendingQueryBytes,
+        "limits.pending_query_bytes",
+        None,
+        "503 with `Retry-After` after 2 s; 413 for a text that wants more than all of it",
     ),
     (Limit::BodyPace, "body_pace", Some("1 KiB/s over any 10 s"), "408"),
     (Limit::Queries, "limits.queries", None, "the query waits for its turn"),
@@ -183,7 +190,7 @@ const OTHERS: [(&str, &str, &str); 72] = [
     ("body of a change by Foliot's or InfluxDB 2's API", "1 MiB", "413"),
     ("questions of a `/api/query`, patterns of a question", "1 000, 32", "400"),
     ("height of a PromQL expression, steps of a question", "100, 11 000", "400"),
-    ("conditions of a PromQL selector, labels of a list", "1024", "400"),
+    ("conditions of a PromQL selector, labels of a list, arguments of a call", "1024", "400"),
     ("parts that a MetricsQL expression comes to by its templates", "10 000", "400"),
     ("labels in the path of what is pushed as to a Pushgateway", "4 KiB", "400"),
     (
@@ -252,7 +259,7 @@ const OTHERS: [(&str, &str, &str); 72] = [
     (
         "`limits.memory_bytes`",
         "",
-        "the memory of head, cache, merges, queries and bodies is cut to shares of it",
+        "the memory of head, cache, merges, queries, their texts and bodies is cut to shares of it",
     ),
     ("key of an Influx line, text as a value", "65 535, 65 536 bytes", "the row is refused"),
     ("name of a database or policy", "255 bytes", "400"),

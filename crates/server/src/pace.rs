@@ -1,14 +1,13 @@
 //! What a telnet or line connection must do to stay: send something now and then, end its lines,
 //! and hold no more unfinished ones than there is memory for.
 
-use crate::http::Budget;
+use crate::budget::{Budget, Held};
 use crate::limits::{Limit, Met};
 use crate::shared::Shared;
 use std::future::Future;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, timeout_at};
 
 /// The pace of one connection.
@@ -20,7 +19,7 @@ pub(crate) struct Pace {
     progressed: Instant,
     /// When the unfinished line began.
     line_began: Option<Instant>,
-    held: Option<OwnedSemaphorePermit>,
+    held: Held,
     met: Arc<Met>,
 }
 

@@ -3,7 +3,7 @@
 //! All work that is asked for comes through here, whatever the door: what lists names, looks facts
 //! up or deletes is a query too.
 //!
-//! 0. One whose text may take long to read takes a slot first (`long`).
+//! 0. One whose text may take long to read takes memory for that and a slot first (`long`).
 //! 1. A small one is answered where it is asked (`brief`).
 //! 2. Any other takes a slot, or waits for one, in order and within bounds, or is refused
 //!    (`lanes`). It runs on a thread of its own (`exec` adds helpers), is listed, and can be ended.
@@ -21,6 +21,7 @@ mod title;
 pub(crate) use lanes::Lanes;
 use lanes::Place;
 pub(crate) use long::Reading;
+use long::Weight;
 pub(crate) use spent::Spent;
 pub(crate) use title::{Language, Question, Title, listed_text};
 
@@ -371,6 +372,8 @@ pub(crate) struct Job {
     is_of_queries: bool,
     /// Where its question was read, if that was long.
     place: Option<Place>,
+    /// What its question weighs, for which it has memory if that was long or has waited.
+    weight: Weight,
     /// When whoever asks gives up, if that is said.
     until: Option<Instant>,
 }
@@ -387,8 +390,8 @@ impl Job {
         // Who works on it later knows no peer.
         let from = senders::peer();
         let title = title.map(|title| Box::new(Title { from, ..title }));
-        let (place, until) = (None, None);
-        Self { who, from, title, shape, run, only_reads, is_of_queries, place, until }
+        let (place, weight, until) = (None, Weight::default(), None);
+        Self { who, from, title, shape, run, only_reads, is_of_queries, place, weight, until }
     }
 
     /// The same job, which is listed as something else than the question that is its shape.
@@ -443,6 +446,7 @@ pub(crate) async fn answer(
     let place = match place.or_else(|| shared.lanes.free()) {
         Some(place) => place,
         None => {
+            job.weight.hold(shared).await?;
             job = match brief::answer_short(shared, job).await {
                 Ok((status, bytes)) => return Ok(whole(status, kind, bytes)),
                 Err(job) => job.ok_or_else(lost)?,

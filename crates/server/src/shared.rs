@@ -1,10 +1,10 @@
 //! What all connections share.
 
 use crate::aside::Turns;
+use crate::budget::Budget;
 use crate::config::{Config, Told};
 use crate::exemplars::Exemplars;
 use crate::history::History;
-use crate::http::Budget;
 use crate::ingest::PATIENT_MAX;
 use crate::jobs::Jobs;
 use crate::limits::Limit;
@@ -60,6 +60,8 @@ pub(crate) struct Shared {
     is_stopping: watch::Sender<bool>,
     pub(crate) began: Instant,
     pub(crate) body_budget: Budget,
+    /// Memory for the texts of questions, and what is made of them.
+    pub(crate) query_budget: Budget,
     /// Memory for what targets answer, and what is remembered of it.
     pub(crate) scrape_budget: Budget,
     /// What one query may take. Made once: finding the number of processors costs system calls.
@@ -136,6 +138,7 @@ impl Shared {
             is_stopping: watch::Sender::new(false),
             began: Instant::now(),
             body_budget: Budget::new(config.limits_pending_body_bytes.0),
+            query_budget: Budget::new(config.limits_pending_query_bytes.0),
             scrape_budget: Budget::new(config.limits_scrape_bytes.0),
             query_limits: Limits {
                 memory_bytes: config.limits_query_memory_bytes.0,

@@ -158,7 +158,8 @@ fn a_small_machine_gets_small_shares() {
     assert!(shares.iter().all(|share| *share >= 30 << 20), "{shares:?}");
     let names = config.limits_registry_bytes.0.unwrap();
     let (exemplars, statsd) = (config.limits_exemplar_bytes.0, config.limits_statsd_bytes.0);
-    let all = shares.iter().sum::<u64>() + names + exemplars + statsd;
+    let texts = config.limits_pending_query_bytes.0;
+    let all = shares.iter().sum::<u64>() + names + exemplars + statsd + texts;
     assert!(all <= (512 - 24) << 20, "the program itself takes the rest: {all}");
     let large = Config::default().fit(Some(64 << 30));
     assert_eq!(large.limits_registry_bytes, Memory(Some(((64 << 30) - (24 << 20)) / 8 * 3)));

@@ -1,6 +1,7 @@
 //! Bodies of requests: read whole, decompressed on the way, never beyond the limits.
 
 use crate::aside::aside;
+use crate::budget::{Budget, Held, PERMIT_BYTES, acquire, merge};
 use crate::http::Asked;
 use crate::http::reply::Reply;
 use crate::ingest::HEAVY_BYTES;
@@ -24,16 +25,6 @@ const SILENCE_SECONDS_MAX: Duration = Duration::from_secs(10);
 /// not come drop by drop later.
 const BYTES_PER_SECOND_MIN: u64 = 1024;
 
-/// How long a body may wait for other requests to give memory back.
-const MEMORY_SECONDS_MAX: Duration = Duration::from_secs(2);
-
-/// Packed bodies that may wait so on a thread of their own: what one piece makes is known only
-/// while it is unpacked. Plain ones wait as tasks.
-const PATIENT_MAX: usize = 64;
-
-/// Unit in which memory for bodies is handed out: a page.
-const PERMIT_BYTES: usize = 4 << 10;
-
 /// Most that deflate makes of a byte: 258 bytes of two bits.
 const UNPACKED_PER_BYTE_MAX: u64 = 1032;
 
@@ -44,56 +35,11 @@ const UNSNAPPED_PER_BYTE_MAX: usize = 22;
 /// allow (RFC 8878, 3.1.1.1.2).
 const ZSTD_WINDOW_LOG_MAX: u32 = 23;
 
-/// Memory for all bodies together.
-#[derive(Debug)]
-pub(crate) struct Budget {
-    free: Arc<Semaphore>,
-    /// For bodies that wait for some of it on a thread.
-    patient: Arc<Semaphore>,
-    bytes: u64,
-}
-
-impl Budget {
-    pub(crate) fn new(bytes: u64) -> Self {
-        let permits = (bytes / PERMIT_BYTES as u64).clamp(1, Semaphore::MAX_PERMITS as u64 / 2);
-        let free = Arc::new(Semaphore::new(permits as usize));
-        let patient = Arc::new(Semaphore::new(PATIENT_MAX));
-        Self { free, patient, bytes: permits * PERMIT_BYTES as u64 }
-    }
-
-    /// What is held of it at present, and how much it is.
-    pub(crate) fn used(&self) -> (u64, u64) {
-        let free = self.free.available_permits() as u64 * PERMIT_BYTES as u64;
-        (self.bytes.saturating_sub(free), self.bytes)
-    }
-
-    /// Makes `held` as much as `bytes` need, but for less than a page, without waiting; nothing
-    /// when there is not so much.
-    pub(crate) fn hold(&self, held: &mut Option<OwnedSemaphorePermit>, bytes: usize) -> Option<()> {
-        let wanted = bytes / PERMIT_BYTES;
-        let has = held.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
-        if wanted > has {
-            let more = self.free.clone().try_acquire_many_owned((wanted - has) as u32).ok()?;
-            merge(held, more);
-        } else if let Some(permits) = held {
-            drop(permits.split(has - wanted));
-        }
-        Some(())
-    }
-}
-
-fn merge(held: &mut Option<OwnedSemaphorePermit>, more: OwnedSemaphorePermit) {
-    match held {
-        Some(permits) => permits.merge(more),
-        None => *held = Some(more),
-    }
-}
-
 /// A body in memory; its share of the budget is given back when this is dropped.
 #[derive(Debug, Default)]
 pub(crate) struct Text {
     pub(crate) bytes: Vec<u8>,
-    permits: Option<OwnedSemaphorePermit>,
+    permits: Held,
 }
 
 impl Text {
@@ -321,9 +267,9 @@ struct Most {
 impl Most {
     /// What neither is allowed nor would ever find room is refused as soon as that is known.
     fn of(decoded_bytes: u64, budget: &Budget) -> Self {
-        match decoded_bytes <= budget.bytes {
+        match decoded_bytes <= budget.bytes() {
             true => Self { bytes: decoded_bytes, limit: Limit::DecodedBodyBytes },
-            false => Self { bytes: budget.bytes, limit: Limit::PendingBodyBytes },
+            false => Self { bytes: budget.bytes(), limit: Limit::PendingBodyBytes },
         }
     }
 
@@ -411,11 +357,8 @@ impl Bounded {
         let (_, missing) = self.growth(needed);
         let is_kept = self.may_wait && self.counted.is_none() && needed as u64 <= self.most.bytes;
         if missing > 0 && is_kept {
-            let taken = match self.budget.clone().try_acquire_many_owned(missing) {
-                Ok(taken) => taken,
-                Err(_) => acquire(&self.budget, missing).await?,
-            };
-            merge(&mut self.text.permits, taken);
+            let taken = acquire(&self.budget, missing).await;
+            merge(&mut self.text.permits, taken.ok_or(io::ErrorKind::OutOfMemory)?);
         }
         Ok(())
     }
@@ -432,7 +375,8 @@ impl Bounded {
                     // go on.
                     let Ok(_place) = self.patient.try_acquire() else { return Ok(false) };
                     let waiting = acquire(&self.budget, missing);
-                    merge(permits, aside(|| Handle::current().block_on(waiting))?);
+                    let taken = aside(|| Handle::current().block_on(waiting));
+                    merge(permits, taken.ok_or(io::ErrorKind::OutOfMemory)?);
                 }
                 Err(_) => return Ok(false),
             }
@@ -447,13 +391,6 @@ impl Bounded {
             Some(_) => Err(io::ErrorKind::OutOfMemory.into()),
         }
     }
-}
-
-/// Takes from the budget, for which it waits a while.
-async fn acquire(budget: &Arc<Semaphore>, permits: u32) -> io::Result<OwnedSemaphorePermit> {
-    let waiting = budget.clone().acquire_many_owned(permits);
-    let taken = tokio::time::timeout(MEMORY_SECONDS_MAX, waiting).await;
-    taken.ok().and_then(Result::ok).ok_or_else(|| io::ErrorKind::OutOfMemory.into())
 }
 
 impl Write for Bounded {

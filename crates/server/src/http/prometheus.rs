@@ -22,6 +22,7 @@ use super::routes::{PUSH, Right};
 use super::{
     Call, Reply, ack, body, namespace, status_of, status_of_missing, status_of_wait, store,
 };
+use crate::budget::Held;
 use crate::ingest::{self, Terms};
 use crate::limits::Limit;
 use crate::metrics::{Way, now_ns};
@@ -40,7 +41,6 @@ use hyper::header::{self, HeaderName};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::OwnedSemaphorePermit;
 
 /// What is asked of this door.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -469,6 +469,10 @@ fn import_lines(
     to: (NamespaceId, &Measurements, Way),
     text: &[u8],
 ) -> Result<Taken, Reply> {
+    // A line is read whole: each comma of the longest stands for a value or a time.
+    let commas = |line: &[u8]| line.iter().filter(|byte| **byte == b',').count();
+    let longest = text.split(|byte| *byte == b'\n').map(commas).max().unwrap_or_default();
+    let _held = hold(shared, longest, LISTED_BYTES_MAX)?;
     let mut lines = JsonLines::new(text);
     store_all(shared, store, to, text, |batch, rejects, _| lines.decode(batch, rejects))
 }
@@ -491,8 +495,9 @@ fn import_csv(
     store_all(shared, store, to, text, |batch, rejects, _| lines.decode(batch, rejects))
 }
 
-/// A share of the memory for bodies.
-type Held = Option<OwnedSemaphorePermit>;
+/// What a value or a time of a line of JSON takes, in bytes: eight, and as many once more while
+/// its list grows.
+const LISTED_BYTES_MAX: usize = 16;
 
 /// Finds memory for what a body comes to before it is read: so many times its bytes.
 fn hold(shared: &Shared, bytes: usize, times: usize) -> Result<Held, Reply> {

@@ -5,7 +5,7 @@
 
 use super::secret;
 use crate::aside::aside;
-use crate::http::Budget;
+use crate::budget::{Budget, Held};
 use crate::tls;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -22,7 +22,6 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use tokio::net::TcpStream;
-use tokio::sync::OwnedSemaphorePermit;
 use tokio_rustls::TlsConnector;
 
 /// Redirections that are followed, as many as Go's client follows.
@@ -36,9 +35,6 @@ const CHUNK_BYTES: usize = 64 << 10;
 const READ_BYTES_MAX: usize = 32 << 10;
 
 const AGENT: &str = concat!("Foliot/", env!("CARGO_PKG_VERSION"));
-
-/// A share of the memory for bodies.
-pub(super) type Held = Option<OwnedSemaphorePermit>;
 
 /// Why there is no answer.
 #[derive(Debug)]

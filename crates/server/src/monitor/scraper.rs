@@ -1,7 +1,8 @@
 //! Scrapes one target, again and again.
 
-use super::client::{Answer, Caller, Failed, Held, Room, TlsSetup, Wanted};
+use super::client::{Answer, Caller, Failed, Room, TlsSetup, Wanted};
 use super::{now_ms, sleep_until};
+use crate::budget::Held;
 use crate::ingest;
 use crate::limits::Limit;
 use crate::metrics::Way;

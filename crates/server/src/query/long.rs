@@ -1,4 +1,8 @@
-//! Long questions: their texts are read at a place among the queries.
+//! Texts of questions: what they weigh, and where long ones are read.
+//!
+//! What is made of a text by reading it is many times the text. A question takes memory for that
+//! from a budget of all questions (`limits.pending_query_bytes`) before it is read, or before it
+//! waits for its turn if it is short, and keeps it until it is answered.
 //!
 //! Reading most texts takes microseconds and is done where they are asked. A long one, or one whose
 //! regular expressions may take long to be compiled, would hold up the other connections of its
@@ -8,9 +12,12 @@
 use super::lanes::{self, Place};
 use super::{Failure, Job};
 use crate::aside::aside;
+use crate::budget::{Held, Short};
+use crate::limits::Limit;
 use crate::shared::Shared;
 use foliot_access::Principal;
 use foliot_model::Pattern;
+use hyper::StatusCode;
 use std::sync::Arc;
 
 /// Texts up to this are short: what they say is read in less than some milliseconds.
@@ -18,12 +25,68 @@ const SHORT_BYTES_MAX: usize = 8 << 10;
 /// Escapes of a short text. A class of Unicode takes a tenth of a millisecond.
 const ESCAPES_MAX: usize = 8;
 
+/// What a text weighs: each byte stands in a few copies of it, and what is read becomes nodes of a
+/// tree. These stand between signs; behind a comma stand those that have most members, a column or
+/// a value of a list. The figures are the most that was measured, in any language.
+const BYTE_WEIGHT: usize = 16;
+const SIGN_WEIGHT: usize = 160;
+const COMMA_WEIGHT: usize = 512;
+/// Texts up to this weigh so much a byte, whatever is in them: to look would take longer than most
+/// of them take.
+const TINY_BYTES_MAX: usize = 256;
+const TINY_BYTE_WEIGHT: usize = 144;
+
 /// Where a question is read: at a place of its own, or where it is asked.
 #[derive(Debug, Default)]
-pub(crate) struct Reading(Option<Place>);
+pub(crate) struct Reading {
+    place: Option<Place>,
+    weight: Weight,
+}
+
+/// What the texts of a question weigh in memory with what is made of them.
+#[derive(Debug, Default)]
+pub(super) struct Weight {
+    bytes: usize,
+    held: Held,
+}
+
+impl Weight {
+    fn of(texts: &[&[u8]]) -> Self {
+        Self { bytes: texts.iter().map(|text| weight_of(text)).sum(), held: None }
+    }
+
+    /// Takes memory for it, unless it has that.
+    ///
+    /// # Errors
+    /// When there is none: never, or not now.
+    pub(super) async fn hold(&mut self, shared: &Shared) -> Result<(), Failure> {
+        let short = match shared.query_budget.wait(&mut self.held, self.bytes).await {
+            Ok(()) => return Ok(()),
+            Err(short) => short,
+        };
+        shared.metrics.limits.add(Limit::PendingQueryBytes);
+        let all = shared.query_budget.bytes();
+        Err(match short {
+            Short::Always => {
+                let text = format!(
+                    "the text of the question takes {} bytes when it is read, more than {all} \
+                     (limits.pending_query_bytes): ask for less at once, or give more memory",
+                    self.bytes
+                );
+                Failure::new(StatusCode::PAYLOAD_TOO_LARGE, text)
+            }
+            Short::Now => {
+                shared.metrics.queries_refused.add(1);
+                let text = "there is no memory for the text of the question now \
+                            (limits.pending_query_bytes); try again";
+                Failure::new(StatusCode::SERVICE_UNAVAILABLE, text)
+            }
+        })
+    }
+}
 
 impl Reading {
-    /// Takes a place if one of the texts may take long to read.
+    /// Takes memory and a place if one of the texts may take long to read.
     ///
     /// # Errors
     /// When there is none, and none will be soon.
@@ -32,28 +95,50 @@ impl Reading {
         who: &Principal,
         texts: &[&[u8]],
     ) -> Result<Self, Failure> {
+        let mut weight = Weight::of(texts);
         if !texts.iter().any(|text| may_take_long(text)) {
-            return Ok(Self(None));
+            return Ok(Self { place: None, weight });
         }
-        match shared.lanes.free() {
-            Some(place) => Ok(Self(Some(place))),
-            None => lanes::wait(shared, who).await.map(|place| Self(Some(place))),
-        }
+        weight.hold(shared).await?;
+        let place = match shared.lanes.free() {
+            Some(place) => place,
+            None => lanes::wait(shared, who).await?,
+        };
+        Ok(Self { place: Some(place), weight })
     }
 
     /// Reads. Other connections go on meanwhile, if that may take long.
     pub(crate) fn read<T>(&self, read: impl FnOnce() -> T) -> T {
         let read = || Pattern::weighed(read);
-        match self.0 {
+        match self.place {
             Some(_) => aside(read),
             None => read(),
         }
     }
 
-    /// The job runs at the place where its question was read.
+    /// The job runs at the place where its question was read, and has its memory.
     pub(crate) fn then(self, job: Job) -> Job {
-        Job { place: self.0, ..job }
+        Job { place: self.place, weight: self.weight, ..job }
     }
+}
+
+/// What a text weighs, which may be encoded as in a query string.
+fn weight_of(text: &[u8]) -> usize {
+    if text.len() <= TINY_BYTES_MAX {
+        return text.len() * TINY_BYTE_WEIGHT;
+    }
+    let (mut signs, mut commas) = (0, 0);
+    for (at, byte) in text.iter().enumerate() {
+        match byte {
+            b',' => commas += 1,
+            b'%' if matches!(text.get(at + 1..at + 3), Some(b"2C" | b"2c")) => commas += 1,
+            // Those within names and numbers, and around texts, make no nodes of their own.
+            b'"' | b'\'' | b'_' | b'-' | b'.' | b'\\' => {}
+            byte if byte.is_ascii_punctuation() || byte.is_ascii_whitespace() => signs += 1,
+            _ => {}
+        }
+    }
+    text.len() * BYTE_WEIGHT + signs * SIGN_WEIGHT + commas * COMMA_WEIGHT
 }
 
 /// Whether a text is long, or may have a regular expression that takes long: with flags, such as
@@ -85,6 +170,18 @@ fn may_take_long(text: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn texts_weigh_what_is_made_of_them() {
+        let list = |item: &str, count: usize| weight_of(item.repeat(count).as_bytes()) / count;
+        assert_eq!(list("server-0001|", 1_000), 12 * BYTE_WEIGHT + SIGN_WEIGHT);
+        assert_eq!(list("'server-0001',", 1_000), 14 * BYTE_WEIGHT + COMMA_WEIGHT);
+        let plain = list("a,b c", 1_000);
+        assert_eq!(list("a%2Cb+c", 1_000), plain + 2 * BYTE_WEIGHT, "encoded");
+        // One that is looked at weighs no less than one that is not, if it is made to weigh much.
+        assert_eq!(weight_of(b"u,u,"), 4 * TINY_BYTE_WEIGHT);
+        assert!(list("u,", 200) >= 2 * TINY_BYTE_WEIGHT);
+    }
 
     #[test]
     fn texts_that_may_take_long_are_told_by_a_look() {

@@ -47,6 +47,10 @@ impl Reader<'_> {
             if arguments.is_empty() && self.takes(")") {
                 return Ok(arguments);
             }
+            if arguments.len() == LISTED_MAX {
+                let reason = format!("a list has more than {LISTED_MAX} expressions");
+                return Err(self.error(reason));
+            }
             arguments.push(self.binary(0, depth)?);
             self.skip_blanks();
             if self.takes(")") {

@@ -304,6 +304,8 @@ fn lists_have_an_end() {
     }
     assert!(refusal(&conditions(1025)).contains("more than 1024 label matchers"));
     assert!(refusal(&labels(1025)).contains("more than 1024 labels"));
+    let arguments = format!("max(a{})", ",a".repeat(1024));
+    assert!(refusal(&arguments).contains("more than 1024 expressions"));
 }
 
 #[test]

@@ -87,6 +87,7 @@ fn memory_parts(shared: &Shared) -> Vec<Value> {
     let config = &shared.config;
     let stats = shared.store().map(|store| store.engine().stats()).unwrap_or_default();
     let (bodies, bodies_max) = shared.body_budget.used();
+    let (texts, texts_max) = shared.query_budget.used();
     let (scraped, scraped_max) = shared.scrape_budget.used();
     let of_queries = shared.queries.memory_bytes();
     let queries_max = config.limits_queries.saturating_mul(config.limits_query_memory_bytes.0);
@@ -97,6 +98,7 @@ fn memory_parts(shared: &Shared) -> Vec<Value> {
         part("recent samples", stats.head_bytes, Some(config.head_bytes.0), "head.bytes"),
         part("pages of files", stats.cache_bytes, Some(config.cache_bytes.0), "cache.bytes"),
         part("queries", of_queries, Some(queries_max), QUERIES_MEMORY),
+        part("texts of queries", texts, Some(texts_max), "limits.pending_query_bytes"),
         part("request bodies", bodies, Some(bodies_max), "limits.pending_body_bytes"),
         part("scraped targets", scraped, Some(scraped_max), "limits.scrape_bytes"),
     ]

@@ -56,6 +56,8 @@ async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
         let message = format!("the query is longer than {QUERY_BYTES_MAX} bytes");
         return Err(refuse(StatusCode::PAYLOAD_TOO_LARGE, &message));
     }
+    let reading = Reading::of(shared, &who, &[call.query.as_bytes(), &text.bytes]).await;
+    let reading = reading.map_err(|failure| refuse(failure.status, &failure.message))?;
     let form = match &*kind_of_body {
         kind if kind.starts_with("application/x-www-form-urlencoded") => {
             String::from_utf8_lossy(&text.bytes)
@@ -65,7 +67,7 @@ async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
     let bad = |message: String| refuse(StatusCode::BAD_REQUEST, &message);
     let request =
         QueryRequest::parse(&call.query, &form, &accept).map_err(|error| bad(error.to_string()))?;
-    let (reading, statements) = read(shared, &who, &request).await?;
+    let statements = read(&reading, &request)?;
     if statements.iter().any(changes) {
         may_change(shared, &call.method, call.is_trusted, format)?;
         let words = format!("{form}&{}", call.query);
@@ -84,19 +86,12 @@ async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
 }
 
 /// Reads the statements of a request.
-pub(super) async fn read(
-    shared: &Arc<Shared>,
-    who: &Arc<Principal>,
-    request: &QueryRequest,
-) -> Result<(Reading, Vec<Statement>), Reply> {
-    let format = request.style.format;
-    let reading = Reading::of(shared, who, &[request.text.as_bytes()]).await;
-    let reading = reading.map_err(|failure| refuse(format, failure.status, &failure.message))?;
-    let statements =
-        reading.read(|| parse(&request.text, &request.parameters)).map_err(|error| {
-            refuse(format, StatusCode::BAD_REQUEST, &format!("error parsing query: {error}"))
-        })?;
-    Ok((reading, statements))
+pub(super) fn read(reading: &Reading, request: &QueryRequest) -> Result<Vec<Statement>, Reply> {
+    let read = reading.read(|| parse(&request.text, &request.parameters));
+    read.map_err(|error| {
+        let message = format!("error parsing query: {error}");
+        refuse(request.style.format, StatusCode::BAD_REQUEST, &message)
+    })
 }
 
 /// Carries statements out, if whoever asks may.

@@ -47,24 +47,29 @@ pub(super) fn accept_of(headers: &HeaderMap) -> String {
     accept.unwrap_or_default().to_owned()
 }
 
-/// Reads a question.
-pub(super) async fn request(shared: &Arc<Shared>, call: Call) -> Result<QueryRequest, Reply> {
+/// Reads what a question says beside its text, and takes what reading that takes.
+pub(super) async fn request(
+    shared: &Arc<Shared>,
+    call: Call,
+) -> Result<(Reading, QueryRequest), Reply> {
     let accept = accept_of(&call.headers);
     let text = body::read(shared, &call.headers, call.body, Vec::new()).await?;
     if text.bytes.len() > QUERY_BYTES_MAX {
         let message = format!("the query is longer than {QUERY_BYTES_MAX} bytes");
         return Err(refuse(NO_ROWS, StatusCode::PAYLOAD_TOO_LARGE, &message));
     }
+    let reading = Reading::of(shared, &call.who, &[call.query.as_bytes(), &text.bytes]).await;
+    let reading = reading.map_err(|failure| refuse(NO_ROWS, failure.status, &failure.message))?;
     let request = QueryRequest::parse_3(&call.query, &text.bytes, &accept);
-    request.map_err(|error| bad(&error.to_string()))
+    Ok((reading, request.map_err(|error| bad(&error.to_string()))?))
 }
 
 async fn query(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
     store(shared)?;
     let gzip = accepts_gzip(&call.headers);
     let (who, asker) = (call.who.clone(), call.asker("influx v3"));
-    let request = request(shared, call).await?;
-    let (reading, statements) = read(shared, &who, &request).await?;
+    let (reading, request) = request(shared, call).await?;
+    let statements = read(&reading, &request)?;
     if statements.len() != 1 {
         return Err(bad("this takes one statement at a time; /query takes several"));
     }
@@ -81,7 +86,8 @@ async fn list(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
     let request = QueryRequest::parse_3(&asked, b"", &accept_of(&call.headers));
     let request = request.map_err(|error| bad(&error.to_string()))?;
     let (who, asker) = (call.who.clone(), call.asker("influx v3"));
-    let (reading, statements) = read(shared, &who, &request).await?;
+    let reading = Reading::default();
+    let statements = read(&reading, &request)?;
     let asked = Asked { shared: shared.clone(), request, asker, who, is_get: false };
     carry_out(asked, statements, reading, accepts_gzip(&call.headers)).await
 }

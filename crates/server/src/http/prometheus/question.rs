@@ -55,6 +55,8 @@ impl Question {
             let reason = "the question is too long";
             return Err(refuse(&Failure::new(StatusCode::PAYLOAD_TOO_LARGE, reason)));
         }
+        let reading = Reading::of(shared, &who, &[query.as_bytes(), &form.bytes]).await;
+        let reading = reading.map_err(|failure| refuse(&failure))?;
         // What stands in the body goes before what stands in the path.
         let text = match form.bytes.is_empty() {
             true => query,
@@ -72,8 +74,6 @@ impl Question {
         let namespace = namespace.map_err(|missing| {
             refuse(&Failure::new(status_of_missing(&missing), missing.to_string()))
         })?;
-        let reading = Reading::of(shared, &who, &[text.as_bytes()]).await;
-        let reading = reading.map_err(|failure| refuse(&failure))?;
         let params = Params::parse(&text);
         // They keep tenants apart: whoever sends them must not get more than they allow.
         let narrows =
