@@ -1,5 +1,5 @@
 //! Prints how fast this door decodes and encodes on one core:
-//! `cargo run --release -p foliot-proto-opentsdb --example decode_bench`.
+//! `cargo run --release -p foliot-proto-opentsdb --example put_bench`.
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a program for a person to read")]
 
 use foliot_model::{Batch, BatchBuffers, Frame, KeySecret, Samples, SeriesHead, Value};
