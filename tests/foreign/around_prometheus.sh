@@ -61,9 +61,14 @@ with open(sys.argv[1] + "/moved.txt", "w") as out:
 PYTHON
 mkdir -p "$work/blocks/snapshots"
 promtool tsdb create-blocks-from openmetrics "$work/moved.txt" "$work/blocks/snapshots/one" >"$work/promtool.log" 2>&1
-# It draws a bar of progress, for which it wants a terminal; `script` ends with its input.
-script -qec "vmctl prometheus -s --prom-snapshot=$work/blocks/snapshots/one --vm-addr=$url" /dev/null \
-    >"$work/vmctl.log" 2>&1 < <(sleep 30)
+# It draws a bar of progress, for which it wants a terminal; `script` ends with its input. Now and then it
+# says that it has finished before it has sent anything.
+move() {
+    script -qec "vmctl prometheus -s --prom-snapshot=$work/blocks/snapshots/one --vm-addr=$url" /dev/null \
+        >"$work/vmctl.log" 2>&1 < <(sleep 15)
+    grep -q 'total samples: 240' "$work/vmctl.log"
+}
+move || move || move || fail 'vmctl sends nothing'
 expect "$(curl -sf "$url/prometheus/api/v1/query" -d 'query=count_over_time(moved_total[2h])' -d time=1700003600)" '"240"'
 "$foliot" import prometheus "$work/blocks/snapshots/one" --data-dir "$work/imported" >"$work/import.log" 2>&1
 expect "$(cat "$work/import.log")" '240 samples stored, 0 refused'
