@@ -17,6 +17,8 @@ check:           ## fast: format, lints, house rules
 	$(CARGO) run --quiet -p foliot-xtask -- tidy
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 
+# Most tests wait for a server most of the time, so that three for each processor run at once.
+test: export RUST_TEST_THREADS ?= $(shell expr 3 '*' "$$(getconf _NPROCESSORS_ONLN)")
 test: check      ## everything that needs only Rust, a C compiler and bash
 	$(CARGO) test --workspace --locked
 

@@ -237,6 +237,18 @@ fn commands_say_what_is_wrong_and_what_to_do() {
     let output = foliot().args(["config", "check", "--config"]).arg(&wrong).output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(said.contains("body_byte") && said.contains("wal.ack"), "{said}");
+    // And with the environment and flags beside it.
+    let mut check = foliot();
+    check.args(["config", "check", "--set", "limits.serie=7", "--set", "head.bytes=x", "--config"]);
+    check.arg(&wrong).env("FOLIOT_WALL_ACK", "os").env("FOLIOT_MERGE_PARTS", "-1");
+    let output = check.args(["--log-level", "loud"]).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    for word in
+        ["body_byte", "wal.ack", "limits.serie", "head.bytes", "WALL", "merge.parts", "loud"]
+    {
+        assert_eq!(said.matches(word).count(), 1, "{word} in {said}");
+    }
     // What the peer has as it is here is not called off.
     let peer = dir.path().join("opentsdb.conf");
     std::fs::write(&peer, "tsd.core.auto_create_metrics = true\n").unwrap();

@@ -13,7 +13,7 @@ use clap_complete::Shell;
 use foliot_engine::MayLose;
 use foliot_migrate::settings;
 use foliot_server::Config;
-use foliot_server::config::{KEYS, Key, Layers};
+use foliot_server::config::{KEYS, Key, Layers, together};
 use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -496,31 +496,32 @@ fn with_flags(command: Clap, is_wanted: impl Fn(&Key) -> bool) -> Clap {
 
 /// All layers, from the weakest to the strongest.
 pub(crate) fn layers(matches: &ArgMatches) -> Result<Layers, String> {
-    let mut layers = Layers::default();
+    let (mut layers, mut faults) = (Layers::default(), Vec::new());
     let file = matches.get_one::<String>("config").map(PathBuf::from);
     let file = file.or_else(|| std::env::var_os("FOLIOT_CONFIG").map(PathBuf::from));
-    if let Some(path) = file {
-        let text = read_file(&path)?;
-        layers.add_file(&path, &text).map_err(|faults| match settings::foreign(&text) {
-            Some(whose) => format!("{}: {whose}", path.display()),
-            None => faults,
-        })?;
-    }
+    faults.extend(file.and_then(|path| add_file(&mut layers, &path).err()));
     // A variable that is not Unicode cannot be one of ours.
     let variables = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-    layers.add_environment(variables)?;
+    faults.extend(layers.add_environment(variables).err());
     // Commands have only those flags that matter to them.
     let pairs = matches.try_get_many::<String>("set").unwrap_or_default();
-    for pair in pairs.into_iter().flatten() {
-        layers.add_pair(pair)?;
-    }
+    faults.extend(pairs.into_iter().flatten().filter_map(|pair| layers.add_pair(pair).err()));
     for key in KEYS {
         if let Ok(Some(value)) = matches.try_get_one::<String>(key.name) {
-            layers.add_flag(key, value)?;
+            faults.extend(layers.add_flag(key, value).err());
         }
     }
-    Ok(layers)
+    together(faults).map(|()| layers)
+}
+
+/// Adds a file of settings. What is another's is told to be that, in place of each key in it.
+fn add_file(layers: &mut Layers, path: &Path) -> Result<(), String> {
+    let text = read_file(path)?;
+    layers.add_file(path, &text).map_err(|faults| match settings::foreign(&text) {
+        Some(whose) => format!("{}: {whose}", path.display()),
+        None => faults,
+    })
 }
 
 fn read_file(path: &Path) -> Result<String, String> {

@@ -10,7 +10,7 @@ mod reference;
 mod retention;
 mod setting;
 
-pub use layers::{Layers, Origin, Told};
+pub use layers::{Layers, Origin, Told, together};
 pub use reference::{reference, sample};
 pub use retention::{Cap, Keep, KeepRules};
 pub use setting::{

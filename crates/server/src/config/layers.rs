@@ -108,21 +108,19 @@ impl Layers {
             });
             faults.extend(taken.err().map(|fault| format!("{}: {fault}", path.display())));
         }
-        match faults.is_empty() {
-            true => Ok(()),
-            false => Err(faults.join("\n")),
-        }
+        together(faults)
     }
 
     /// Adds the variables that begin with `FOLIOT_`. Those that are no keys are left out, and so
     /// are those that Kubernetes sets for a service called `foliot`, or `foliot-` and more.
     ///
     /// # Errors
-    /// One sentence that names the variable.
+    /// The variables and what is wrong, a line for each of them.
     pub fn add_environment(
         &mut self,
         variables: impl Iterator<Item = (String, String)>,
     ) -> Result<(), String> {
+        let mut faults = Vec::new();
         for (variable, value) in variables {
             let is_key = variable.starts_with("FOLIOT_") && !NO_KEYS.contains(&&*variable);
             if !is_key || is_service_link(&variable, &value) {
@@ -131,10 +129,11 @@ impl Layers {
             let key = KEYS.iter().find(|key| key.variable() == variable).ok_or_else(|| {
                 let names: Vec<_> = KEYS.iter().map(Key::variable).collect();
                 unknown("environment variable", &variable, names.iter().map(String::as_str))
-            })?;
-            self.set(key, &value, Origin::Environment(variable))?;
+            });
+            let taken = key.and_then(|key| self.set(key, &value, Origin::Environment(variable)));
+            faults.extend(taken.err());
         }
-        Ok(())
+        together(faults)
     }
 
     /// Adds `key=value` as given with `--set`.
@@ -169,6 +168,17 @@ impl Layers {
             .map_err(|error| format!("{} (from {origin}): {error}", key.name))?;
         self.origins.insert(key.name, origin);
         Ok(())
+    }
+}
+
+/// All that is wrong, a line each; a person wants to hear of it at once.
+///
+/// # Errors
+/// Where there is any.
+pub fn together(faults: Vec<String>) -> Result<(), String> {
+    match faults.is_empty() {
+        true => Ok(()),
+        false => Err(faults.join("\n")),
     }
 }
 

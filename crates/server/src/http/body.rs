@@ -28,6 +28,9 @@ const BYTES_PER_SECOND_MIN: u64 = 1024;
 /// Most that deflate makes of a byte: 258 bytes of two bits.
 const UNPACKED_PER_BYTE_MAX: u64 = 1032;
 
+/// Packed bytes that are unpacked before a change of threads would pay: into a megabyte at most.
+const BRIEF_BYTES: usize = 1 << 10;
+
 /// Most that snappy makes of a byte: a copy of 64 bytes takes three.
 const UNSNAPPED_PER_BYTE_MAX: usize = 22;
 
@@ -455,6 +458,7 @@ impl Sink {
         let most = self.bounded().most;
         let outcome = match self {
             Self::Plain(out) | Self::Snappy(out) | Self::Zstd(out) => out.write_all(piece),
+            _ if piece.len() <= BRIEF_BYTES => self.unpack(piece),
             // Unpacking may take long; the other tasks of this thread go on elsewhere meanwhile.
             _ => aside(|| self.unpack(piece)),
         };
