@@ -1,9 +1,11 @@
 //! What OpenTSDB answers about names, series and the notes that people keep, through the real
 //! binary.
 
-use crate::harness::{Scratch, Server};
+use crate::harness::{Scratch, Server, request};
 use crate::opentsdb::{H, Tsd, message};
 use serde_json::{Value, json};
+use std::io::Write;
+use std::time::{Duration, Instant};
 
 /// TSUIDs of `m{h=a}` and `m{h=b}` when they are the first series written.
 const A: &str = "000001000001000001";
@@ -243,6 +245,65 @@ fn annotations_are_kept_and_shown() {
     assert_eq!(call("DELETE", "/api/annotation", one), (204, Value::Null));
     assert_eq!(call("DELETE", "/api/annotation/bulk", json!({"startTime": 1})).0, 400);
     assert_eq!(call("DELETE", "/api/annotation/bulk", json!({"global": true})).0, 400);
+}
+
+/// A note of 900 KB, at the first second of all.
+fn long_note(server: &Server) {
+    let custom: serde_json::Map<String, Value> =
+        (0..90_000).map(|member| (member.to_string(), json!(""))).collect();
+    let note = json!({"startTime": 1, "custom": custom}).to_string();
+    assert_eq!(server.post("/api/annotation", &note).status, 200);
+}
+
+/// Each of many changes of a long note keeps all of it until they are answered.
+#[test]
+fn many_changes_of_a_note_are_refused_before_they_take_memory_or_change_it() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &["--set", "limits.memory_bytes=128MiB"]);
+    long_note(&server);
+    let changes: Vec<Value> =
+        (0..400).map(|at| json!({"startTime": 1, "description": at.to_string()})).collect();
+    let answer = server.post("/api/annotation/bulk", &json!(changes).to_string());
+    assert_eq!(answer.status, 413, "{}", answer.text());
+    assert!(server.peak_bytes() < 200 << 20, "{}", server.peak_bytes());
+    let note: Value = server.get("/api/annotation?start_time=1").text().parse().unwrap();
+    assert_eq!(note["description"], "");
+}
+
+/// Whoever changes facts for long holds up nobody but those who want to change some, and them for a
+/// while only.
+#[test]
+fn a_long_change_of_notes_holds_up_no_others_and_ends_with_its_client() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    long_note(&server);
+    // Each is read to be put in the place of the long one, and is short itself.
+    let change = json!({"startTime": 1, "description": "d"});
+    let body = json!(vec![change; 20_000]).to_string();
+    let mut busy = server.connect();
+    busy.write_all(&request("PUT", "/api/annotation/bulk", &[], body.as_bytes())).unwrap();
+    let limit = json!({"metric": "m", "series_max": 1}).to_string();
+    let began = Instant::now();
+    std::thread::scope(|scope| {
+        let limits: Vec<_> =
+            (0..8).map(|_| scope.spawn(|| server.post("/api/foliot/v1/limits", &limit))).collect();
+        while limits.iter().any(|limit| !limit.is_finished()) {
+            let asked = Instant::now();
+            assert_eq!(server.get("/-/ready").status, 200);
+            assert!(asked.elapsed() < Duration::from_secs(2), "{:?}", asked.elapsed());
+        }
+        for answer in limits.into_iter().map(|limit| limit.join().unwrap()) {
+            assert_eq!(answer.status, 503, "{}", answer.text());
+            assert_eq!(answer.header("retry-after"), "2");
+        }
+    });
+    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+    drop(busy);
+    let ended = (0..100).find(|_| {
+        std::thread::sleep(Duration::from_millis(100));
+        server.post("/api/foliot/v1/limits", &limit).status == 200
+    });
+    assert!(ended.is_some(), "the bulk goes on without its client");
 }
 
 #[test]

@@ -9,8 +9,6 @@
 pub enum Rank {
     /// Threads of the store, while it waits for them to end.
     Threads,
-    /// Facts of the doors, changed by one request at a time.
-    Facts,
     /// Users, changed by one request at a time.
     Users,
     /// Databases and policies, changed by one request at a time.

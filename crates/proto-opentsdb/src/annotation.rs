@@ -17,6 +17,9 @@ use serde_json::{Map, Value};
 /// The kind of these facts.
 pub(crate) const KIND: &str = "annotation";
 
+/// What a change takes beside what it says.
+const FACT_BYTES: usize = 128;
+
 /// Timestamps from here on are in milliseconds: OpenTSDB looks at the upper 32 bits.
 const MILLIS_FROM: i64 = 1 << 32;
 
@@ -183,7 +186,7 @@ impl Note {
     }
 
     fn stored(&self, view: &View<'_>) -> Result<Option<Self>, HttpError> {
-        Ok((view.fact)(KIND, &self.key(view)?).and_then(|bytes| Self::from_bytes(&bytes)))
+        Ok((view.fact)(KIND, &self.key(view)?)?.and_then(|bytes| Self::from_bytes(&bytes)))
     }
 
     fn change(&self, view: &View<'_>, is_put: bool) -> Result<Change, HttpError> {
@@ -194,15 +197,14 @@ impl Note {
     /// What is to be stored: this note, with what it leaves out taken from the stored one unless
     /// it replaces that. Nothing when it says nothing.
     fn merged(mut self, replaces: bool, view: &View<'_>) -> Result<Option<Self>, HttpError> {
-        let stored = self.stored(view)?;
         let is_empty = self.end == 0
             && self.description.is_empty()
             && self.notes.is_empty()
             && self.custom.is_none();
         if is_empty {
-            return Ok(None);
+            return self.key(view).map(|_| None);
         }
-        if let Some(stored) = stored {
+        if let Some(stored) = self.stored(view)? {
             self.start = self.start.min(stored.start);
             if !replaces {
                 if self.end == 0 {
@@ -268,8 +270,7 @@ fn store_all(
 ) -> Result<Answer, HttpError> {
     let list = json::parse(request.body)?;
     let list = list.as_array().ok_or_else(|| json::wrong("the body", "an array of annotations"))?;
-    let mut stored: Vec<Note> = Vec::new();
-    let mut changes = Vec::new();
+    let (mut changes, mut body) = (Vec::new(), String::from("["));
     for value in list {
         let note = Note::from_json(value)?;
         if note.start < 1 {
@@ -278,11 +279,16 @@ fn store_all(
             return Err(error.with_details(details));
         }
         if let Some(note) = note.merged(replaces, view)? {
-            changes.push(note.change(view, true)?);
-            stored.push(note);
+            let text = note.to_json().to_string();
+            // It is kept twice: a note is stored as it is answered.
+            (view.keep)(2 * text.len() + FACT_BYTES)?;
+            body.push_str(if changes.is_empty() { "" } else { "," });
+            body.push_str(&text);
+            changes.push(Change { kind: KIND, key: note.key(view)?, bytes: Some(text.into()) });
         }
     }
-    Ok(Answer::ok(&stored.iter().map(Note::to_json).collect()).changing(changes))
+    body.push(']');
+    Ok(Answer::written(body).changing(changes))
 }
 
 /// `DELETE /api/annotation/bulk`.

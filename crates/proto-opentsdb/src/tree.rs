@@ -117,7 +117,7 @@ impl Ask<'_> {
         if !(1..=TREES_MAX).contains(&id) {
             return Err(HttpError::bad_request("Invalid Tree ID"));
         }
-        let bytes = (self.view.fact)(KIND, &self.key(id));
+        let bytes = (self.view.fact)(KIND, &self.key(id))?;
         bytes
             .and_then(|bytes| Tree::from_bytes(&bytes))
             .ok_or_else(|| HttpError::new(404, format!("Unable to locate tree: {id}")))

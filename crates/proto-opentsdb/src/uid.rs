@@ -90,7 +90,7 @@ fn assign(request: &HttpRequest<'_>, view: &View<'_>) -> Result<Answer, HttpErro
         for name in names {
             match assign_one(&word, &name, view)? {
                 Ok(id) => {
-                    changes.extend(view.no_longer_free(&word, &name));
+                    changes.extend(view.no_longer_free(&word, &name)?);
                     given.insert(name, uid_text(id).into())
                 }
                 Err(reason) => errors.insert(name, reason.into()),

@@ -83,6 +83,9 @@ type OfName<'a> = &'a (dyn Fn(UidKind, &str) -> Result<Option<u32>, HttpError> +
 /// A function from a kind of facts, and how their keys begin, to these.
 type OfKind<'a> = &'a (dyn Fn(&str, &str) -> Result<Vec<Fact>, HttpError> + 'a);
 
+/// A function from a kind of facts and a key to the fact.
+type OfKey<'a> = &'a (dyn Fn(&str, &str) -> Result<Option<Vec<u8>>, HttpError> + 'a);
+
 /// What the store lends for one request.
 pub struct View<'a> {
     /// The time that relative times count from.
@@ -90,7 +93,7 @@ pub struct View<'a> {
     /// What is asked about.
     pub namespace: NamespaceId,
     /// A fact by kind and key.
-    pub fact: &'a (dyn Fn(&str, &str) -> Option<Vec<u8>> + 'a),
+    pub fact: OfKey<'a>,
     /// The facts of a kind whose keys begin so, by key.
     pub facts: OfKind<'a>,
     /// The number of a name.
@@ -101,6 +104,8 @@ pub struct View<'a> {
     pub assign: OfName<'a>,
     /// Whether series have a name.
     pub in_use: &'a (dyn Fn(UidKind, &str) -> Result<bool, HttpError> + 'a),
+    /// Takes memory, in bytes, for what is kept until there is an answer.
+    pub keep: Ask<'a, usize, ()>,
     /// Makes a change before there is an answer.
     pub note: &'a (dyn Fn(&Change) -> Result<(), HttpError> + 'a),
     /// Has series go on under another name.
@@ -144,15 +149,20 @@ impl View<'_> {
     /// Whether a name was given up for another, and nothing has it again.
     pub(crate) fn is_free(&self, kind: UidKind, name: &str) -> Result<bool, HttpError> {
         let (fact, key) = renamed_fact(self.namespace, kind, name);
-        let is_renamed = (self.fact)(fact, &key).is_some();
+        let is_renamed = (self.fact)(fact, &key)?.is_some();
         Ok(is_renamed && !(self.in_use)(kind, name)?)
     }
 
     /// What is to be stored when a name is given a number.
-    pub(crate) fn no_longer_free(&self, word: &str, name: &str) -> Option<Change> {
-        let (kind, key) = renamed_fact(self.namespace, UidKind::named(word)?, name);
-        (self.fact)(kind, &key)?;
-        Some(Change { kind, key, bytes: None })
+    pub(crate) fn no_longer_free(
+        &self,
+        word: &str,
+        name: &str,
+    ) -> Result<Option<Change>, HttpError> {
+        let Some(kind) = UidKind::named(word) else { return Ok(None) };
+        let (kind, key) = renamed_fact(self.namespace, kind, name);
+        let is_free = (self.fact)(kind, &key)?.is_some();
+        Ok(is_free.then_some(Change { kind, key, bytes: None }))
     }
 
     /// Refuses a metric or tags that nothing stored has.

@@ -29,8 +29,8 @@ use foliot_proto_opentsdb::BuildInfo;
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
-use tokio::sync::{Semaphore, watch};
+use std::time::{Duration, Instant};
+use tokio::sync::{self, Semaphore, watch};
 
 /// Reusable memory that lies around, of each kind: enough for dozens of usual requests, little
 /// against what one giant request would leave.
@@ -93,8 +93,9 @@ pub(crate) struct Shared {
     pub(crate) unpacked: Spares<Vec<u8>>,
     /// Memory of batches, with the line decoder that fills them.
     pub(crate) batches: Spares<Decoding>,
-    /// Held while facts of the catalog are read to be changed.
-    pub(crate) facts: Mutex<()>,
+    /// Held while facts of the catalog are read to be changed: for as long as a rename takes, so
+    /// nobody waits for it on a loop.
+    facts: sync::Mutex<()>,
     pub(crate) rejects: Rejects,
     /// Who sends what.
     pub(crate) senders: Senders,
@@ -161,7 +162,7 @@ impl Shared {
             bytes: Spares::new(config.limits_pending_body_bytes.0),
             unpacked: Spares::new(config.limits_pending_body_bytes.0),
             batches: Spares::new(config.limits_pending_body_bytes.0),
-            facts: Mutex::new(Rank::Facts, ()),
+            facts: sync::Mutex::new(()),
             rejects: Rejects::default(),
             senders: Senders::default(),
             makers: Makers::default(),
@@ -195,6 +196,11 @@ impl Shared {
         if self.store.set(store).is_ok() {
             self.is_ready.send_replace(true);
         }
+    }
+
+    /// Waits so long for others who change facts; nothing where they take longer.
+    pub(crate) async fn alone(&self, longest: Duration) -> Option<sync::MutexGuard<'_, ()>> {
+        tokio::time::timeout(longest, self.facts.lock()).await.ok()
     }
 
     /// Shows every figure: the server's, the process's and, once it is there, the store's.

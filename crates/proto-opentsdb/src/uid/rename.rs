@@ -99,7 +99,7 @@ fn rename(
         }
     }
     let Some(kind) = UidKind::named(word) else { return Ok(Err("Unknown type name".to_owned())) };
-    let begun = (view.fact)(RENAMING, &key(view, kind, &old));
+    let begun = (view.fact)(RENAMING, &key(view, kind, &old))?;
     match &begun {
         Some(to) if *to == new.as_bytes() => {}
         _ => {
@@ -187,7 +187,7 @@ fn moved_facts(
     let old_id = (view.uid)(kind, old)?;
     if let Some(old_id) = old_id {
         let (from, to) = (uidmeta::key(kind, old_id), uidmeta::key(kind, new_id));
-        if let Some(bytes) = (view.fact)(uidmeta::KIND, &from) {
+        if let Some(bytes) = (view.fact)(uidmeta::KIND, &from)? {
             changes.extend(move_fact(uidmeta::KIND, from, to, bytes));
         }
     }

@@ -62,7 +62,7 @@ pub(super) fn answer(request: &HttpRequest<'_>, view: &View<'_>) -> Result<Answe
     if said.is_empty() && named.is_some() {
         return Ok(Answer::empty(304));
     }
-    let is_known = !(view.resolve)(&tsuid)?.is_empty() || (view.fact)(KIND, &key).is_some();
+    let is_known = !(view.resolve)(&tsuid)?.is_empty() || (view.fact)(KIND, &key)?.is_some();
     if !is_known && !creates {
         let message = match named {
             Some(_) => "Requested TSMeta did not exist",
@@ -88,7 +88,7 @@ fn get(params: &Params, view: &View<'_>) -> Result<Answer, HttpError> {
     if let Some(text) = params.get("tsuid") {
         let tsuid = Tsuid::parse(text)?;
         let key = view.key(&tsuid.to_string());
-        if (view.resolve)(&tsuid)?.is_empty() && (view.fact)(KIND, &key).is_none() {
+        if (view.resolve)(&tsuid)?.is_empty() && (view.fact)(KIND, &key)?.is_none() {
             return Err(HttpError::new(404, "Could not find Timeseries meta data"));
         }
         return Ok(Answer::ok(&whole(&tsuid, view)?));
@@ -137,7 +137,7 @@ fn tsuid_named(text: &str, view: &View<'_>) -> Result<Tsuid, HttpError> {
 /// 404 when one of them is not.
 pub(crate) fn meta_of(tsuid: &Tsuid, view: &View<'_>) -> Result<SeriesMeta, HttpError> {
     let text = tsuid.to_string();
-    let stored = (view.fact)(KIND, &view.key(&text));
+    let stored = (view.fact)(KIND, &view.key(&text))?;
     let written = stored.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
     let pair = |&(key, value): &(u32, u32)| {
         let key = UidMeta::load(UidKind::TagKey, key, view)?;

@@ -110,7 +110,7 @@ impl UidMeta {
             created: 0,
             custom: None,
         };
-        let stored = (view.fact)(KIND, &key(kind, id));
+        let stored = (view.fact)(KIND, &key(kind, id))?;
         match stored.and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok()) {
             None => Ok(empty),
             Some(stored) => Ok(empty.clone().merged(&stored, true)?.unwrap_or(empty)),

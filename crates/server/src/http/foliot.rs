@@ -47,6 +47,8 @@ use hyper::StatusCode;
 use hyper::header;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::MutexGuard;
 
 /// What a path of this API is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -270,6 +272,16 @@ pub(super) fn unopened(shared: &Shared) -> Reply {
     let error = json!({"message": opening::said(shared)});
     let body = json!({"error": error, "opening": opening::told(shared)});
     Reply::json(StatusCode::SERVICE_UNAVAILABLE, body.to_string()).retry_after(1)
+}
+
+/// How long a request waits for others who change facts, as long as for memory.
+const ALONE_WAIT_MAX: Duration = Duration::from_secs(2);
+
+/// Waits a while for others who change facts: a rename of many series takes as long as a question.
+async fn alone(shared: &Shared) -> Result<MutexGuard<'_, ()>, Reply> {
+    let text = "another request changes names, notes or limits; try again";
+    let busy = || refuse(StatusCode::SERVICE_UNAVAILABLE, text).retry_after(2);
+    shared.alone(ALONE_WAIT_MAX).await.ok_or_else(busy)
 }
 
 /// The store and the namespace that a request names.

@@ -1,6 +1,6 @@
 //! `limits`: how many series a metric may have before new ones are refused.
 
-use super::{bad, body_of, confirm, place, refuse};
+use super::{alone, bad, body_of, confirm, place, refuse};
 use crate::http::{Call, NO_ROOM_FOR_NAMES, Reply};
 use crate::shared::Shared;
 use foliot_engine::{Engine, SeriesLimit};
@@ -50,7 +50,7 @@ async fn set(shared: &Arc<Shared>, namespace: NamespaceId, call: Call) -> Result
     let limit = SeriesLimit { metric: metric.to_owned(), series_max };
     let written = {
         // What is counted must not become more meanwhile.
-        let _alone = shared.facts.lock();
+        let _alone = alone(shared).await?;
         let limits = engine.series_limits(namespace);
         if limits.len() >= LIMITS_MAX && limits.iter().all(|other| other.metric != metric) {
             let text = format!("{LIMITS_MAX} limits are set already: take some away first");
@@ -71,7 +71,7 @@ async fn take(shared: &Shared, namespace: NamespaceId, call: &Call) -> Result<Re
     let metric = metric(params.get("metric").unwrap_or_default())?;
     let store = super::store(shared)?;
     let written = {
-        let _alone = shared.facts.lock();
+        let _alone = alone(shared).await?;
         if store.engine().series_limits(namespace).iter().all(|limit| limit.metric != metric) {
             let text = format!("metric “{metric}” has no limit; it may be taken away already");
             return Err(refuse(StatusCode::NOT_FOUND, &text));

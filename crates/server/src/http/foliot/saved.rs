@@ -1,7 +1,7 @@
 //! `saved`: questions and dashboards that people keep, in the store, by database. What they show is
 //! an address of the page; whoever opens it sees what they may see.
 
-use super::{bad, body_of, confirm, place, refuse, store};
+use super::{alone, bad, body_of, confirm, place, refuse, store};
 use crate::http::{Call, NO_ROOM_FOR_NAMES, Reply};
 use crate::metrics::now_ns;
 use crate::shared::Shared;
@@ -80,7 +80,7 @@ async fn put(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
     let key = format!("{prefix}{name}");
     let written = {
         // What is counted must not become more meanwhile.
-        let _alone = shared.facts.lock();
+        let _alone = alone(shared).await?;
         unchanged(store, &key, name, was_changed)?;
         let bytes = Value::Object(saved.clone()).to_string();
         let mut others = facts(store, &prefix);
@@ -110,7 +110,7 @@ async fn take(shared: &Shared, store: &Store, call: &Call) -> Result<Reply, Repl
     let was_changed = was_changed.transpose()?;
     let key = format!("{}{name}", prefix(shared, call));
     let written = {
-        let _alone = shared.facts.lock();
+        let _alone = alone(shared).await?;
         if store.engine().catalog_get(KIND, &key).is_none() {
             let text = format!("nothing is saved as “{name}”; it may be deleted already");
             return Err(refuse(StatusCode::NOT_FOUND, &text));

@@ -19,6 +19,12 @@ use hyper::StatusCode;
 use serde_json::Value;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
+use std::time::Duration;
+use tokio::runtime::Handle;
+use tokio::sync::MutexGuard;
+
+/// How often one who waits for others looks whether it may go on.
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// What a fact takes beside its key and what it says.
 const FACT_BYTES: usize = 64;
@@ -64,7 +70,8 @@ pub(in crate::http) fn perform(
         return Err(HttpError::new(503, "the store is being opened"));
     };
     // What is read to be changed must not change meanwhile.
-    let _alone = endpoint.changes(request).then(|| scope.shared.facts.lock());
+    let changes = endpoint.changes(request);
+    let _alone = changes.then(|| alone(&scope.shared, &work.meter())).transpose()?;
     // One that waited sees what the others changed.
     let snapshot = store.snapshot(&scope.who);
     let (commit, meter) = (Cell::new(None), work.meter());
@@ -74,6 +81,16 @@ pub(in crate::http) fn perform(
         commit.set(Some(make(store, change)?));
     }
     Ok((answer, commit.get()))
+}
+
+/// Waits for others who change facts, for as long as the request may go on.
+fn alone<'s>(shared: &'s Shared, meter: &Meter) -> Result<MutexGuard<'s, ()>, HttpError> {
+    loop {
+        meter.check(0).map_err(refused)?;
+        if let Some(alone) = Handle::current().block_on(shared.alone(PAUSE)) {
+            return Ok(alone);
+        }
+    }
 }
 
 /// Notes about everything that overlap a range of milliseconds: the `most` that begin last, and
@@ -127,7 +144,10 @@ pub(super) fn with_view<T>(
     ask(&View {
         now_ms: now_ns() / NANOS_PER_MILLI,
         namespace: scope.namespace,
-        fact: &|kind, key| engine.catalog_get(kind, key),
+        fact: &|kind, key| {
+            goes_on()?;
+            Ok(engine.catalog_get(kind, key))
+        },
         facts: &|kind, prefix| facts(store, (kind, prefix), meter, &mut charge.borrow_mut()),
         uid: &|kind: UidKind, name: &str| {
             snapshot.symbol_id(symbol_kind(kind), name).map_err(|error| failed(&error))
@@ -146,6 +166,7 @@ pub(super) fn with_view<T>(
             }
         },
         in_use: &|kind, name: &str| names.is_used(kind, name).map_err(refused),
+        keep: &|bytes| charge.borrow_mut().add(bytes).map_err(refused),
         note: &|change: &Change| {
             commit.set(Some(make(store, change)?));
             Ok(())
