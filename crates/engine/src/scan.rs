@@ -235,7 +235,8 @@ impl Scan {
         for block in copy.sealed {
             self.push(block.range, Source::Sealed(block));
         }
-        match Steady::of(copy.stream) {
+        let (count, end_ns) = copy.stream_end;
+        match Steady::of(copy.stream, count, end_ns) {
             Ok(steady) => {
                 let range = steady.range();
                 if range.overlaps(&self.range) {
@@ -249,18 +250,20 @@ impl Scan {
         self.add_columns(late);
     }
 
-    /// Adds the samples of a stream in any order.
+    /// Adds the samples of a stream in any order. A question about a minute passes over most of
+    /// what it has of an hour.
     fn add_stream(&mut self, stream: &[u8]) {
         let mut columns = Columns::default();
-        // Most samples that are not steady take two bytes.
-        columns.reserve(stream.len() / 2);
         let mut reader = Reader::new(stream);
         while let Some(sample) = reader.next() {
-            columns.push(sample, stream);
-            reader.run(&mut columns);
+            if self.range.contains(sample.time_ns) {
+                // Most samples that are not steady take two bytes.
+                columns.reserve(reader.left() / 2 + 1);
+                columns.push(sample, stream);
+            }
+            reader.run(self.range, &mut columns);
         }
         columns.sort_newest_wins();
-        // A question about a minute decodes an hour, but need not keep it.
         let wanted = columns.indices(self.range);
         if wanted.len() < columns.len() {
             let all = std::mem::take(&mut columns);

@@ -177,6 +177,8 @@ pub(crate) struct SeriesCopy {
     pub(crate) sealed: Vec<Arc<Block>>,
     /// Bytes of the open stream.
     pub(crate) stream: Vec<u8>,
+    /// Number of its samples, and the time of the one that came last.
+    pub(crate) stream_end: (u16, i64),
     /// Late samples, in order of arrival.
     pub(crate) late: Columns,
 }
@@ -400,6 +402,7 @@ impl PageData {
             && (state.last_ns >= range.start_ns || state.flags & IS_MIXED != 0)
         {
             self.slab.copy_chain(state.chunk, state.used, &mut out.stream);
+            out.stream_end = (state.count, state.last_ns);
         }
         self.late.copy(&self.slab, local, range, &mut out.late);
     }

@@ -5,10 +5,16 @@ use super::{
     step_from, unit_ns, unit_of, unzigzag,
 };
 use crate::columns::Columns;
+use foliot_model::TimeRange;
 
 /// Samples that are read before columns take them: to lengthen a column by each takes as long as to
 /// read it.
 const GATHERED: usize = 64;
+
+/// Samples of one byte each that are passed over at once.
+const PASSED: usize = 16;
+/// The bits that none of their bytes has.
+const LONGER: u128 = u128::from_le_bytes([0x80; PASSED]);
 
 /// Reads a stream from its first byte.
 pub(crate) struct Reader<'a> {
@@ -26,6 +32,11 @@ impl<'a> Reader<'a> {
     /// The bytes that are not read yet, and what the next sample is coded against.
     pub(super) fn stands(&self) -> (&'a [u8], Tail) {
         (self.rest, self.tail)
+    }
+
+    /// How many bytes are not read yet.
+    pub(crate) fn left(&self) -> usize {
+        self.rest.len()
     }
 
     fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
@@ -90,11 +101,13 @@ impl<'a> Reader<'a> {
     }
 
     /// Adds the samples that come next to `columns`, as long as they are written as most are:
-    /// numbers of the last one's kind and scale, steps away from it.
-    pub(crate) fn run(&mut self, columns: &mut Columns) {
+    /// numbers of the last one's kind and scale, steps away from it. Some that lie outside `range`
+    /// may be missing.
+    pub(crate) fn run(&mut self, range: TimeRange, columns: &mut Columns) {
         let before = columns.len();
         let (mut times_ns, mut bits) = ([0; GATHERED], [0; GATHERED]);
         loop {
+            self.seek(range);
             let count = self.gather(&mut times_ns, &mut bits);
             columns.times_ns.extend_from_slice(times_ns.get(..count).unwrap_or_default());
             columns.bits.extend_from_slice(bits.get(..count).unwrap_or_default());
@@ -106,34 +119,43 @@ impl<'a> Reader<'a> {
         columns.kind_scales.extend(std::iter::repeat_n(self.tail.kind_scale, count));
     }
 
+    /// Passes over such samples before the next one in `range`.
+    fn seek(&mut self, range: TimeRange) {
+        let Tail { step, unit, mut time_ns, mut bits, .. } = self.tail;
+        let step_ns = i64::from(step) * unit_ns(unit);
+        let passed_ns = step_ns.saturating_mul(PASSED as i64);
+        let mut left = self.rest;
+        loop {
+            // One by one they take ten times as long.
+            while let Some((codes, rest)) = left.split_first_chunk::<PASSED>()
+                && u128::from_le_bytes(*codes) & LONGER == 0
+                && (time_ns >= range.end_ns || time_ns.saturating_add(passed_ns) < range.start_ns)
+            {
+                let delta = |code: &u8| i16::from(code >> 1) ^ -i16::from(code & 1);
+                let moved: i16 = codes.iter().map(delta).sum();
+                bits = bits.wrapping_add(i64::from(moved) as u64);
+                time_ns = time_ns.wrapping_add(step_ns.wrapping_mul(PASSED as i64));
+                left = rest;
+            }
+            let Some((steps, delta, rest)) = steps_away(left) else { break };
+            let next_ns = time_ns + steps * step_ns;
+            if range.contains(next_ns) {
+                break;
+            }
+            bits = bits.wrapping_add(unzigzag(delta) as u64);
+            (time_ns, left) = (next_ns, rest);
+        }
+        self.rest = left;
+        self.tail = Tail { time_ns, bits, ..self.tail };
+    }
+
     /// Puts such samples into all places, or as many as there are, and says how many.
     fn gather(&mut self, times_ns: &mut [i64; GATHERED], all: &mut [u64; GATHERED]) -> usize {
         let Tail { step, unit, mut time_ns, mut bits, .. } = self.tail;
         let step_ns = i64::from(step) * unit_ns(unit);
         let (mut left, mut count) = (self.rest, 0);
         for (time_place, bits_place) in times_ns.iter_mut().zip(all) {
-            let [control, behind @ ..] = left else { break };
-            let (steps, delta, len) = match *control {
-                delta @ ..0x80 => (1, u64::from(delta), 0),
-                near @ 0x80..LONG => {
-                    let Some(delta) = behind.first() else { break };
-                    (i64::from(near & !LONG) - NEAR_STEPS, u64::from(*delta), 1)
-                }
-                long => {
-                    let class = usize::from(long & 7);
-                    let (Some(len), Some(mask)) = (DELTA_LENS.get(class), DELTA_MASKS.get(class))
-                    else {
-                        break;
-                    };
-                    // The last ones of a stream are read by themselves.
-                    let Some(eight) = behind.first_chunk::<8>() else { break };
-                    if long & !LONG & !7 != 0 {
-                        break;
-                    }
-                    (1, u64::from_le_bytes(*eight) & mask, *len)
-                }
-            };
-            let Some(rest) = behind.get(len..) else { break };
+            let Some((steps, delta, rest)) = steps_away(left) else { break };
             left = rest;
             time_ns += steps * step_ns;
             bits = bits.wrapping_add(unzigzag(delta) as u64);
@@ -185,5 +207,27 @@ impl<'a> Reader<'a> {
         let bits = decode_bits(&mut self.rest, kind_scale, self.all.len())?;
         self.tail.bits = if kind_scale.is_bytes() { 0 } else { bits };
         Some(Decoded { time_ns: self.tail.time_ns, kind_scale, bits })
+    }
+}
+
+/// How many steps away the sample that `codes` begin with is, the zigzag delta of its value, and
+/// what is behind it; nothing if it is written in another way.
+#[inline(always)]
+fn steps_away(codes: &[u8]) -> Option<(i64, u64, &[u8])> {
+    let (control, behind) = codes.split_first()?;
+    match *control {
+        delta @ ..0x80 => Some((1, u64::from(delta), behind)),
+        near @ 0x80..LONG => {
+            let (delta, behind) = behind.split_first()?;
+            Some((i64::from(near & !LONG) - NEAR_STEPS, u64::from(*delta), behind))
+        }
+        long if long & !LONG & !7 == 0 => {
+            let class = usize::from(long & 7);
+            // The last ones of a stream are read by themselves.
+            let eight = behind.first_chunk::<8>()?;
+            let delta = u64::from_le_bytes(*eight) & DELTA_MASKS.get(class)?;
+            Some((1, delta, behind.get(*DELTA_LENS.get(class)?..)?))
+        }
+        _ => None,
     }
 }
