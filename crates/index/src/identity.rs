@@ -40,6 +40,39 @@ pub struct Description {
     pub column: u32,
 }
 
+/// The numbers of the names of a series.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Numbers {
+    /// Measurement.
+    pub measurement: u32,
+    /// Field.
+    pub field: u32,
+    /// Names and values of the labels, in the order of the names.
+    pub labels: Vec<(u32, u32)>,
+}
+
+impl Numbers {
+    pub(crate) fn of(names: &Names, sid: u32) -> Option<Self> {
+        let (source, column) = names.series(sid)?;
+        let [_, measurement, field] = names.column(column)?;
+        let (_, pairs) = names.source(source)?;
+        let pairs = pairs.map(|pair| names.pair(pair));
+        let mut pairs: Vec<[u32; 3]> = pairs.collect::<Option<_>>()?;
+        let label = names.symbols(SymbolKind::LabelName);
+        pairs.sort_by(|[_, a, _], [_, b, _]| label.get(*a).cmp(&label.get(*b)));
+        let number = |kind, place| names.number(kind, place);
+        let numbers = |[_, name, value]: [u32; 3]| {
+            let name = number(SymbolKind::LabelName, name)?;
+            Some((name, number(SymbolKind::LabelValue, value)?))
+        };
+        Some(Self {
+            measurement: number(SymbolKind::Measurement, measurement)?,
+            field: number(SymbolKind::Field, field)?,
+            labels: pairs.into_iter().map(numbers).collect::<Option<_>>()?,
+        })
+    }
+}
+
 /// Spells out series after series, sharing the strings they have in common.
 ///
 /// Names only grow and keep their numbers, so what was learned under one hold of them stays right.

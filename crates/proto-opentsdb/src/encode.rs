@@ -14,7 +14,7 @@ use crate::http::HttpError;
 use crate::lang::{Question, Request, Source, Tsuid};
 pub use double::write_double;
 use foliot_model::{
-    DEFAULT_FIELD, Frame, NANOS_PER_MILLI, NANOS_PER_SECOND, SeriesHead, Value, Values,
+    DEFAULT_FIELD, Frame, Labels, NANOS_PER_MILLI, NANOS_PER_SECOND, SeriesHead, Value, Values,
     push_integer, push_whole,
 };
 use foliot_plan::Fill;
@@ -130,14 +130,7 @@ impl<'a> Encoder<'a> {
         out.extend_from_slice(b"{\"metric\":");
         write_text(name, out);
         out.extend_from_slice(b",\"tags\":{");
-        for (index, label) in head.labels.iter().enumerate() {
-            if index > 0 {
-                out.push(b',');
-            }
-            write_text(&label.name, out);
-            out.push(b':');
-            write_text(&label.value, out);
-        }
+        write_labels(&head.labels, out);
         out.extend_from_slice(b"},\"aggregateTags\":[");
         write_list(head.varying.iter().map(|name| &**name), out);
         out.push(b']');
@@ -324,6 +317,18 @@ fn write_list<'t>(texts: impl Iterator<Item = &'t str>, out: &mut Vec<u8>) {
     for (index, text) in texts.enumerate() {
         out.extend_from_slice(if index > 0 { b"," } else { b"" });
         write_text(text, out);
+    }
+}
+
+/// Writes labels as the members of a JSON object.
+pub(crate) fn write_labels(labels: &Labels, out: &mut Vec<u8>) {
+    for (index, label) in labels.iter().enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        write_text(&label.name, out);
+        out.push(b':');
+        write_text(&label.value, out);
     }
 }
 

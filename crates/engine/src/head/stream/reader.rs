@@ -108,10 +108,12 @@ impl<'a> Reader<'a> {
         let (mut times_ns, mut bits) = ([0; GATHERED], [0; GATHERED]);
         loop {
             self.seek(range);
-            let count = self.gather(&mut times_ns, &mut bits);
+            let wanted = self.steps_to(range.end_ns);
+            let times = times_ns.get_mut(..wanted).unwrap_or_default();
+            let count = self.gather(times, &mut bits);
             columns.times_ns.extend_from_slice(times_ns.get(..count).unwrap_or_default());
             columns.bits.extend_from_slice(bits.get(..count).unwrap_or_default());
-            if count < GATHERED {
+            if count < wanted {
                 break;
             }
         }
@@ -149,8 +151,15 @@ impl<'a> Reader<'a> {
         self.tail = Tail { time_ns, bits, ..self.tail };
     }
 
+    /// How many samples are gathered at once where most that come after `end_ns` are not wanted.
+    fn steps_to(&self, end_ns: i64) -> usize {
+        let step_ns = i64::from(self.tail.step) * unit_ns(self.tail.unit);
+        let steps = end_ns.saturating_sub(self.tail.time_ns) / step_ns.max(1);
+        steps.clamp(1, GATHERED as i64) as usize
+    }
+
     /// Puts such samples into all places, or as many as there are, and says how many.
-    fn gather(&mut self, times_ns: &mut [i64; GATHERED], all: &mut [u64; GATHERED]) -> usize {
+    fn gather(&mut self, times_ns: &mut [i64], all: &mut [u64; GATHERED]) -> usize {
         let Tail { step, unit, mut time_ns, mut bits, .. } = self.tail;
         let step_ns = i64::from(step) * unit_ns(unit);
         let (mut left, mut count) = (self.rest, 0);

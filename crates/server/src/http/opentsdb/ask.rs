@@ -292,6 +292,12 @@ impl Scope {
 
     /// The request's plans, once all names it needs were found and its tables were chosen.
     fn plans(&self, request: &mut Request, names: &Names<'_>) -> Result<Vec<Series>, Failure> {
+        self.find_names(request, names)?;
+        self.plans_of_known(request, names)
+    }
+
+    /// Refuses a request that needs a name which nothing stored has.
+    fn find_names(&self, request: &Request, names: &Names<'_>) -> Result<(), Failure> {
         // What is deleted should be there.
         let may_be_unknown = self.unknown_is_empty && !request.deletes;
         for name in request.required_names() {
@@ -299,6 +305,14 @@ impl Scope {
                 return Err(failure(name.error()));
             }
         }
+        Ok(())
+    }
+
+    fn plans_of_known(
+        &self,
+        request: &mut Request,
+        names: &Names<'_>,
+    ) -> Result<Vec<Series>, Failure> {
         if let Some(store) = self.shared.store() {
             rollup::choose_tables(&self.shared, store, &self.database, names, request)
                 .map_err(failure)?;
@@ -361,13 +375,23 @@ fn run_json(scope: &Scope, request: &mut Request, work: &mut Work<'_>) -> Result
         let load = |view: &View<'_>| request.load_facts(view);
         with_view(store, work.snapshot, scope, &Cell::new(None), &meter, load).map_err(failure)?;
     }
-    let plans = scope.plans(request, &names)?;
+    // To find a series and to find its names take as long as each other. Where tables are chosen,
+    // they are chosen by what is there.
+    let has_tables = scope.shared.config.opentsdb_rollups.rollups.is_some();
+    let is_told = request.is_told_by_series() && !request.deletes && !has_tables;
+    let plans = match is_told {
+        true => scope.plans_of_known(request, &names)?,
+        false => scope.plans(request, &names)?,
+    };
     let request = &*request;
     let may_hold = may_hold(&meter);
     let budget = Budget::new(&may_hold);
     let tsuid_of = Box::new(|sid| names.tsuid_of(sid).ok().flatten());
     let mut encoder = Encoder::new(request, tsuid_of, &budget);
     let ran = work.run(&plans, &mut |frame, out| encoder.frame(frame, out).map_err(failure))?;
+    if is_told && ran.series_selected == 0 {
+        scope.find_names(request, &names)?;
+    }
     if let (true, Some(store)) = (request.deletes, store) {
         delete(request, &names, store, &scope.caller())?;
     }
