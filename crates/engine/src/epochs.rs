@@ -376,6 +376,7 @@ impl Epochs {
             labels.extend(name.zip(id(SymbolKind::LabelValue, &label.value)?));
         }
         let names = measurement.zip(field);
+        let labels = labels.into();
         Ok(names.map(|(measurement, field)| Numbers { measurement, field, labels }))
     }
 

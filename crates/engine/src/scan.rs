@@ -10,7 +10,7 @@ use crate::block::{Block, Decoder};
 use crate::columns::Columns;
 use crate::error::Error;
 use crate::head::page::SeriesCopy;
-use crate::head::stream::{Reader, Steady};
+use crate::head::stream::{Outline, Reader, Steady};
 use crate::limits::BLOCK_SAMPLES_MAX;
 use crate::part::{BlockPlace, Part, Seat, Sought};
 use crate::reads::{AllReads, OwnReads};
@@ -235,15 +235,14 @@ impl Scan {
         for block in copy.sealed {
             self.push(block.range, Source::Sealed(block));
         }
-        let (count, end_ns) = copy.stream_end;
-        match Steady::of(copy.stream, count, end_ns) {
+        match Steady::of(copy.stream, copy.outline) {
             Ok(steady) => {
                 let range = steady.range();
                 if range.overlaps(&self.range) {
                     self.push(range, Source::Steady(steady));
                 }
             }
-            Err(stream) => self.add_stream(&stream),
+            Err(stream) => self.add_stream(&stream, copy.outline),
         }
         let mut late = copy.late;
         late.sort_newest_wins();
@@ -252,10 +251,13 @@ impl Scan {
 
     /// Adds the samples of a stream in any order. A question about a minute passes over most of
     /// what it has of an hour.
-    fn add_stream(&mut self, stream: &[u8]) {
+    fn add_stream(&mut self, stream: &[u8], outline: Outline) {
         let mut columns = Columns::default();
-        let mut reader = Reader::new(stream);
+        let mut reader = Reader::of(stream, outline);
         while let Some(sample) = reader.next() {
+            if reader.is_past(self.range) && sample.time_ns > self.range.end_ns {
+                break;
+            }
             if self.range.contains(sample.time_ns) {
                 // Most samples that are not steady take two bytes.
                 columns.reserve(reader.left() / 2 + 1);
@@ -263,7 +265,9 @@ impl Scan {
             }
             reader.run(self.range, &mut columns);
         }
-        columns.sort_newest_wins();
+        if !outline.ascends {
+            columns.sort_newest_wins();
+        }
         let wanted = columns.indices(self.range);
         if wanted.len() < columns.len() {
             let all = std::mem::take(&mut columns);

@@ -48,28 +48,31 @@ pub struct Numbers {
     /// Field.
     pub field: u32,
     /// Names and values of the labels, in the order of the names.
-    pub labels: Vec<(u32, u32)>,
+    pub labels: Arc<[(u32, u32)]>,
 }
 
 impl Numbers {
     pub(crate) fn of(names: &Names, sid: u32) -> Option<Self> {
         let (source, column) = names.series(sid)?;
         let [_, measurement, field] = names.column(column)?;
+        Some(Self {
+            measurement: names.number(SymbolKind::Measurement, measurement)?,
+            field: names.number(SymbolKind::Field, field)?,
+            labels: names.numbered.of(source, || Self::of_labels(names, source))?,
+        })
+    }
+
+    fn of_labels(names: &Names, source: u32) -> Option<Arc<[(u32, u32)]>> {
         let (_, pairs) = names.source(source)?;
         let pairs = pairs.map(|pair| names.pair(pair));
         let mut pairs: Vec<[u32; 3]> = pairs.collect::<Option<_>>()?;
         let label = names.symbols(SymbolKind::LabelName);
-        pairs.sort_by(|[_, a, _], [_, b, _]| label.get(*a).cmp(&label.get(*b)));
-        let number = |kind, place| names.number(kind, place);
+        pairs.sort_by_cached_key(|[_, name, _]| label.get(*name));
         let numbers = |[_, name, value]: [u32; 3]| {
-            let name = number(SymbolKind::LabelName, name)?;
-            Some((name, number(SymbolKind::LabelValue, value)?))
+            let name = names.number(SymbolKind::LabelName, name)?;
+            Some((name, names.number(SymbolKind::LabelValue, value)?))
         };
-        Some(Self {
-            measurement: number(SymbolKind::Measurement, measurement)?,
-            field: number(SymbolKind::Field, field)?,
-            labels: pairs.into_iter().map(numbers).collect::<Option<_>>()?,
-        })
+        pairs.into_iter().map(numbers).collect()
     }
 }
 

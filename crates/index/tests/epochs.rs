@@ -44,7 +44,7 @@ fn the_numbers_of_a_series_are_those_of_its_names() {
                 let name = number(SymbolKind::LabelName, &label.name);
                 (name, number(SymbolKind::LabelValue, &label.value))
             });
-            assert_eq!(numbers.labels, labels.collect::<Vec<_>>());
+            assert_eq!(*numbers.labels, labels.collect::<Vec<_>>());
         }
         assert_eq!(registry.numbers(registry.series_end()), None);
     }

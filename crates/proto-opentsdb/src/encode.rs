@@ -334,14 +334,29 @@ pub(crate) fn write_labels(labels: &Labels, out: &mut Vec<u8>) {
 
 /// Writes a JSON string.
 pub(crate) fn write_text(text: &str, out: &mut Vec<u8>) {
-    let is_plain = |byte: u8| byte >= 0x20 && byte != b'"' && byte != b'\\';
-    if text.bytes().all(is_plain) {
+    if is_plain(text.as_bytes()) {
+        out.reserve(text.len() + 2);
         out.push(b'"');
         out.extend_from_slice(text.as_bytes());
         out.push(b'"');
     } else {
         out.extend_from_slice(serde_json::Value::from(text).to_string().as_bytes());
     }
+}
+
+/// Whether a text stands in a JSON string as it is: without quotes, backslashes and control
+/// characters. Eight bytes are looked at together, because answers have dozens of names.
+fn is_plain(text: &[u8]) -> bool {
+    const ONES: u64 = u64::from_le_bytes([1; 8]);
+    const HIGHEST: u64 = ONES << 7;
+    let is_below = |eight: u64, bound: u8| eight.wrapping_sub(ONES * u64::from(bound)) & !eight;
+    let is = |eight: u64, byte: u8| is_below(eight ^ (ONES * u64::from(byte)), 1);
+    let (eights, rest) = text.as_chunks::<8>();
+    let are_plain = eights.iter().all(|eight| {
+        let eight = u64::from_le_bytes(*eight);
+        (is_below(eight, 0x20) | is(eight, b'"') | is(eight, b'\\')) & HIGHEST == 0
+    });
+    are_plain && rest.iter().all(|byte| *byte >= 0x20 && *byte != b'"' && *byte != b'\\')
 }
 
 #[cfg(test)]

@@ -306,9 +306,12 @@ impl Params {
 
     /// The first value of `name` in `a=1&b=2`, of which nothing else is decoded.
     pub fn first<'q>(query: &'q str, name: &str) -> Option<Cow<'q, str>> {
-        // What is encoded is never shorter.
-        let is_name =
-            |key: &str| key == name || key.len() >= name.len() && percent_decode(key, true) == name;
+        // What is encoded is never shorter, and few names are.
+        let is_coded = |key: &str| key.bytes().any(|byte| matches!(byte, b'%' | b'+'));
+        let is_name = |key: &str| {
+            key == name
+                || key.len() >= name.len() && is_coded(key) && percent_decode(key, true) == name
+        };
         let (_, value) = pairs(query).find(|(key, _)| is_name(key))?;
         Some(percent_decode(value, true))
     }

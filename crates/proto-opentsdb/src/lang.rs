@@ -198,12 +198,23 @@ impl Request {
     /// # Errors
     /// 400 with OpenTSDB's words for whatever does not parse.
     pub fn parse(request: &HttpRequest<'_>, now_ms: i64) -> Result<Self, HttpError> {
-        let params = Params::parse(request.query);
+        Self::parse_with(request, &Params::parse(request.query), now_ms)
+    }
+
+    /// The same, where the parameters of the query string are read already.
+    ///
+    /// # Errors
+    /// As [`Request::parse`].
+    pub fn parse_with(
+        request: &HttpRequest<'_>,
+        params: &Params,
+        now_ms: i64,
+    ) -> Result<Self, HttpError> {
         let method = method(request);
         let has_body = request.method == "DELETE" && !json::is_blank(request.body);
         let mut parsed = match request.method == "POST" || has_body {
-            true => post::parse(request.body, &params, now_ms)?,
-            false => get::parse(&params, now_ms)?,
+            true => post::parse(request.body, params, now_ms)?,
+            false => get::parse(params, now_ms)?,
         };
         parsed.deletes |= method == "DELETE";
         parsed.checked()

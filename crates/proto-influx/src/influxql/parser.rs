@@ -99,6 +99,7 @@ impl<'a> Parser<'a> {
         }
         ahead.get_or_insert_with(|| {
             let (before, mut after) = (*scanner, *scanner);
+            after.pass_blanks();
             let mut token = scan_raw(&mut after, parameters);
             while token.kind == Kind::Blank {
                 token = scan_raw(&mut after, parameters);

@@ -1,8 +1,8 @@
 //! Reading a stream; its grammar stands in `stream.rs`.
 
 use super::{
-    AWAY, DELTA_LENS, DELTA_MASKS, Decoded, KindScale, LONG, NEAR_STEPS, Tail, WHOLE, decode_bits,
-    step_from, unit_ns, unit_of, unzigzag,
+    AWAY, DELTA_LENS, DELTA_MASKS, Decoded, KindScale, LONG, NEAR_STEPS, Outline, Tail, WHOLE,
+    decode_bits, step_from, unit_ns, unit_of, unzigzag,
 };
 use crate::columns::Columns;
 use foliot_model::TimeRange;
@@ -11,7 +11,8 @@ use foliot_model::TimeRange;
 /// read it.
 const GATHERED: usize = 64;
 
-/// Samples of one byte each that are passed over at once.
+/// Samples of one byte each that are read, or passed over, together: one by one they take several
+/// times as long.
 const PASSED: usize = 16;
 /// The bits that none of their bytes has.
 const LONGER: u128 = u128::from_le_bytes([0x80; PASSED]);
@@ -22,11 +23,23 @@ pub(crate) struct Reader<'a> {
     rest: &'a [u8],
     tail: Tail,
     is_first: bool,
+    /// Whether times are known to ascend.
+    ascends: bool,
 }
 
 impl<'a> Reader<'a> {
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
-        Self { all: bytes, rest: bytes, tail: Tail::default(), is_first: true }
+        Self { all: bytes, rest: bytes, tail: Tail::default(), is_first: true, ascends: false }
+    }
+
+    /// Reads a stream of which that is known.
+    pub(crate) fn of(bytes: &'a [u8], Outline { ascends, .. }: Outline) -> Self {
+        Self { ascends, ..Self::new(bytes) }
+    }
+
+    /// Whether no sample to come is known to lie in `range`.
+    pub(crate) fn is_past(&self, range: TimeRange) -> bool {
+        self.ascends && self.tail.time_ns >= range.end_ns
     }
 
     /// The bytes that are not read yet, and what the next sample is coded against.
@@ -108,9 +121,12 @@ impl<'a> Reader<'a> {
         let (mut times_ns, mut bits) = ([0; GATHERED], [0; GATHERED]);
         loop {
             self.seek(range);
+            if self.is_past(range) {
+                break;
+            }
             let wanted = self.steps_to(range.end_ns);
             let times = times_ns.get_mut(..wanted).unwrap_or_default();
-            let count = self.gather(times, &mut bits);
+            let count = self.gather(times, bits.get_mut(..wanted).unwrap_or_default());
             columns.times_ns.extend_from_slice(times_ns.get(..count).unwrap_or_default());
             columns.bits.extend_from_slice(bits.get(..count).unwrap_or_default());
             if count < wanted {
@@ -128,20 +144,18 @@ impl<'a> Reader<'a> {
         let passed_ns = step_ns.saturating_mul(PASSED as i64);
         let mut left = self.rest;
         loop {
-            // One by one they take ten times as long.
             while let Some((codes, rest)) = left.split_first_chunk::<PASSED>()
-                && u128::from_le_bytes(*codes) & LONGER == 0
-                && (time_ns >= range.end_ns || time_ns.saturating_add(passed_ns) < range.start_ns)
+                && are_short(codes)
+                && (time_ns >= range.end_ns && !self.ascends
+                    || time_ns.saturating_add(passed_ns) < range.start_ns)
             {
-                let delta = |code: &u8| i16::from(code >> 1) ^ -i16::from(code & 1);
-                let moved: i16 = codes.iter().map(delta).sum();
-                bits = bits.wrapping_add(i64::from(moved) as u64);
+                bits = bits.wrapping_add(moved_by(codes) as u64);
                 time_ns = time_ns.wrapping_add(step_ns.wrapping_mul(PASSED as i64));
                 left = rest;
             }
             let Some((steps, delta, rest)) = steps_away(left) else { break };
             let next_ns = time_ns + steps * step_ns;
-            if range.contains(next_ns) {
+            if range.contains(next_ns) || self.ascends && next_ns > range.end_ns {
                 break;
             }
             bits = bits.wrapping_add(unzigzag(delta) as u64);
@@ -159,17 +173,38 @@ impl<'a> Reader<'a> {
     }
 
     /// Puts such samples into all places, or as many as there are, and says how many.
-    fn gather(&mut self, times_ns: &mut [i64], all: &mut [u64; GATHERED]) -> usize {
+    fn gather(&mut self, times_ns: &mut [i64], all: &mut [u64]) -> usize {
         let Tail { step, unit, mut time_ns, mut bits, .. } = self.tail;
         let step_ns = i64::from(step) * unit_ns(unit);
         let (mut left, mut count) = (self.rest, 0);
-        for (time_place, bits_place) in times_ns.iter_mut().zip(all) {
-            let Some((steps, delta, rest)) = steps_away(left) else { break };
-            left = rest;
-            time_ns += steps * step_ns;
-            bits = bits.wrapping_add(unzigzag(delta) as u64);
-            (*time_place, *bits_place) = (time_ns, bits);
-            count += 1;
+        'samples: loop {
+            while let Some((codes, rest)) = left.split_first_chunk::<PASSED>()
+                && are_short(codes)
+                && let Some(times_ns) = times_ns.get_mut(count..count + PASSED)
+                && let Some(all) = all.get_mut(count..count + PASSED)
+            {
+                for ((time_place, bits_place), code) in times_ns.iter_mut().zip(all).zip(codes) {
+                    time_ns += step_ns;
+                    bits = bits.wrapping_add(unzigzag(u64::from(*code)) as u64);
+                    (*time_place, *bits_place) = (time_ns, bits);
+                }
+                (left, count) = (rest, count + PASSED);
+            }
+            // As many others go by before it is looked for such again: some streams have none.
+            let before = count;
+            let times_ns = times_ns.get_mut(count..).unwrap_or_default().iter_mut();
+            let places = times_ns.zip(all.get_mut(count..).unwrap_or_default());
+            for (time_place, bits_place) in places.take(PASSED) {
+                let Some((steps, delta, rest)) = steps_away(left) else { break 'samples };
+                left = rest;
+                time_ns += steps * step_ns;
+                bits = bits.wrapping_add(unzigzag(delta) as u64);
+                (*time_place, *bits_place) = (time_ns, bits);
+                count += 1;
+            }
+            if count == before {
+                break;
+            }
         }
         self.rest = left;
         self.tail = Tail { time_ns, bits, ..self.tail };
@@ -217,6 +252,18 @@ impl<'a> Reader<'a> {
         self.tail.bits = if kind_scale.is_bytes() { 0 } else { bits };
         Some(Decoded { time_ns: self.tail.time_ns, kind_scale, bits })
     }
+}
+
+/// Whether samples have one byte each.
+fn are_short(codes: &[u8; PASSED]) -> bool {
+    u128::from_le_bytes(*codes) & LONGER == 0
+}
+
+/// What the zigzag deltas of so many samples of one byte come to. Each is added to 128, so that the
+/// sums are those of bytes, which processors have an instruction for.
+fn moved_by(codes: &[u8; PASSED]) -> i64 {
+    let from_128 = |code: &u8| u32::from((code >> 1) ^ (code & 1).wrapping_neg() ^ 0x80);
+    i64::from(codes.iter().map(from_128).sum::<u32>()) - 128 * PASSED as i64
 }
 
 /// How many steps away the sample that `codes` begin with is, the zigzag delta of its value, and

@@ -4,8 +4,8 @@
 //! floats among them, which came as IEEE bits, to floats.
 
 use super::{
-    DELTA_LENS, DELTA_MASKS, Decoded, KindScale, LONG, ONE_STEP, Reader, Tail, WHOLE, decode_bits,
-    unit_ns, unzigzag,
+    DELTA_LENS, DELTA_MASKS, Decoded, KindScale, LONG, ONE_STEP, Outline, Reader, Tail, WHOLE,
+    decode_bits, unit_ns, unzigzag,
 };
 use crate::columns::Columns;
 use crate::run::steady_range;
@@ -35,9 +35,8 @@ enum Values {
 }
 
 impl Steady {
-    /// A stream of `count` samples up to `end_ns` that is steady and longer than a sample, or its
-    /// bytes again.
-    pub(crate) fn of(bytes: Vec<u8>, count: u16, end_ns: i64) -> Result<Self, Vec<u8>> {
+    /// A stream that is steady and longer than a sample, or its bytes again.
+    pub(crate) fn of(bytes: Vec<u8>, outline: Outline) -> Result<Self, Vec<u8>> {
         let mut reader = Reader::new(&bytes);
         let (Some(first), Some(second)) = (reader.next(), reader.next()) else { return Err(bytes) };
         let (rest, Tail { step, unit, .. }) = reader.stands();
@@ -48,9 +47,9 @@ impl Steady {
             && step_ns > 0
             && first.time_ns.checked_add(step_ns) == Some(second.time_ns);
         // Most streams that are not steady are told by this, before they are read.
-        let length_ns = step_ns.checked_mul(i64::from(count) - 1);
+        let length_ns = step_ns.checked_mul(i64::from(outline.count) - 1);
         let ends = length_ns.and_then(|length_ns| first.time_ns.checked_add(length_ns));
-        if !are_alike || ends != Some(end_ns) {
+        if !are_alike || ends != Some(outline.last_ns) {
             return Err(bytes);
         }
         let first_ns = first.time_ns;

@@ -73,10 +73,13 @@ fn check_ranges(samples: &[Decoded], bytes: &[u8]) {
     for (from, to) in steps.into_iter().flat_map(|from| steps.map(|to| (from, to))) {
         let range = TimeRange::new(samples[from].time_ns, samples[to].time_ns);
         let mut columns = Columns::default();
-        let mut reader = Reader::new(bytes);
+        let mut reader = Reader::of(bytes, outline(samples));
         while let Some(sample) = reader.next() {
             columns.push(sample, bytes);
             reader.run(range, &mut columns);
+            if reader.is_past(range) {
+                break;
+            }
         }
         let found: Vec<_> = (0..columns.len()).map(|index| columns.get(index).unwrap()).collect();
         let within = |of: &[Decoded]| {
@@ -87,9 +90,16 @@ fn check_ranges(samples: &[Decoded], bytes: &[u8]) {
     }
 }
 
+fn outline(samples: &[Decoded]) -> Outline {
+    Outline {
+        count: samples.len() as u16,
+        last_ns: samples[samples.len() - 1].time_ns,
+        ascends: samples.is_sorted_by(|a, b| a.time_ns < b.time_ns),
+    }
+}
+
 fn steady_of(samples: &[Decoded], bytes: Vec<u8>) -> Result<Steady, Vec<u8>> {
-    let end_ns = samples[samples.len() - 1].time_ns;
-    Steady::of(bytes, samples.len() as u16, end_ns)
+    Steady::of(bytes, outline(samples))
 }
 
 /// A sample's value, which is the same at any scale.

@@ -2,12 +2,12 @@
 
 use super::facts::with_view;
 use super::names::Names;
-use super::{Call, namespace_of, refuse, refuse_with, rollup, store};
+use super::{Call, refuse, refuse_with, rollup, store};
 use crate::http::guard::FOREIGN;
 use crate::http::routes::Right;
 use crate::http::{
-    Asker, PLAIN, Reply, accepts_gzip, body, check_database, is_preview, means_preview,
-    preview_json, reply,
+    self, Asker, PLAIN, Reply, accepts_gzip, body, check_database, is_preview, means_preview,
+    named_database, or_usual, preview_json, reply, status_of_missing,
 };
 use crate::metrics::now_ns;
 use crate::queries::Ended;
@@ -48,13 +48,17 @@ pub(super) async fn query(shared: &Arc<Shared>, call: Call) -> Result<Reply, Rep
         body: &text.bytes,
     };
     let reading = reading_of(&scope, &call.query, &text.bytes).await?;
-    let parsed = reading.read(|| Request::parse(&asked_for, now_ns() / NANOS_PER_MILLI));
+    let (params, parsed) = reading.read(|| {
+        let params = Params::parse(&call.query);
+        let parsed = Request::parse_with(&asked_for, &params, now_ns() / NANOS_PER_MILLI);
+        (params, parsed)
+    });
     let request = parsed.map_err(|error| refuse(&error))?;
     let may_delete = shared.config.opentsdb_allow_delete
         && call.is_trusted
         && call.who.may_throughout(&scope.database, Access::Write);
     let is_preview = request.deletes
-        && is_preview(&Params::parse(&call.query), &text.bytes)
+        && is_preview(&params, &text.bytes)
             .map_err(|reason| refuse_with(StatusCode::BAD_REQUEST, reason))?;
     if is_preview && !call.who.may_throughout(&scope.database, Access::Write) {
         let text = "a preview of a delete needs the right to delete: write, in all measurements";
@@ -73,7 +77,7 @@ pub(super) async fn query(shared: &Arc<Shared>, call: Call) -> Result<Reply, Rep
     }
     let asked = text_asked(&call.query, &text.bytes);
     let only_reads = !request.deletes;
-    let question = again(&request, texts(&call.query, &text.bytes)).filter(|_| only_reads);
+    let question = again(&request, texts(&params, &text.bytes)).filter(|_| only_reads);
     let title = scope.title(&asked).asking(question);
     let job = scope.job_called(title, move |scope, work| {
         // Names need not stay what they are: each run looks them up again.
@@ -107,7 +111,8 @@ pub(super) async fn graph(shared: &Arc<Shared>, call: Call) -> Result<Reply, Rep
         Form::Picture => (PNG, false),
     };
     let asked = text_asked(query, b"");
-    let title = scope.title(&asked).asking(again(&graph.request, texts(query, b"")));
+    let title =
+        scope.title(&asked).asking(again(&graph.request, texts(&Params::parse(query), b"")));
     let job = scope.job_called(title, move |scope, work| {
         scope.remembering(asked.clone(), work, |work| match graph.form {
             Form::Lines => run_lines(scope, &mut graph.request, work),
@@ -192,8 +197,10 @@ pub(in crate::http) struct Scope {
 impl Scope {
     pub(in crate::http) fn of(shared: &Arc<Shared>, call: &Call) -> Result<Self, Reply> {
         let store = store(shared)?;
-        let namespace = namespace_of(shared, store, call, Right::Read)?;
-        let database = call.database(shared);
+        let named = named_database(&call.query, &call.headers);
+        let namespace = http::namespace_of(shared, store, named.as_ref(), Right::Read)
+            .map_err(|missing| refuse_with(status_of_missing(&missing), missing.to_string()))?;
+        let database = or_usual(shared, named);
         let rollups = shared.config.opentsdb_rollups.rollups.as_deref();
         let tables = rollups.into_iter().flat_map(Rollups::tables);
         let tables = tables.filter_map(|table| rollups::find(store, &database, table)).collect();

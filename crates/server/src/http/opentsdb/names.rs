@@ -192,7 +192,8 @@ impl Names<'_> {
             DEFAULT_FIELD => (None, identity.measurement.to_string()),
             name => (Some(numbers.field), format!("{}.{name}", identity.measurement)),
         };
-        let tsuid = Tsuid { measurement: numbers.measurement, field, tags: numbers.labels };
+        let (measurement, tags) = (numbers.measurement, numbers.labels.to_vec());
+        let tsuid = Tsuid { measurement, field, tags };
         Ok(Some(Stored { sid, metric, tags: identity.labels, tsuid }))
     }
 
