@@ -76,7 +76,7 @@ impl Builder {
         let mut reader = Reader::new(&self.stream);
         while let Some(sample) = reader.next() {
             self.columns.push(sample, &self.stream);
-            reader.run(&mut self.columns);
+            reader.run(TimeRange::ALL, &mut self.columns);
         }
     }
 

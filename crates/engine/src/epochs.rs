@@ -16,8 +16,8 @@ use crate::error::Error;
 use crate::limits::PAGE_SERIES;
 use crate::view::View;
 use foliot_index::{
-    Census, Description, Identity, Listed, Mark, MayGather, Origin, Registry, Segment, SidSet,
-    SymbolKind,
+    Census, Description, Identity, Listed, Mark, MayGather, Numbers, Origin, Registry, Segment,
+    SidSet, SymbolKind,
 };
 use foliot_model::{NamespaceId, Selector, TimeRange};
 use std::ops::Range;
@@ -359,6 +359,25 @@ impl Epochs {
             };
         }
         Ok(found)
+    }
+
+    /// The numbers of the names of a series, as [`Epochs::symbol_id`] tells them.
+    pub(crate) fn numbers(&self, sid: u32) -> Result<Option<Numbers>, Error> {
+        if sid >= self.current.origin().base {
+            return Ok(self.current.numbers(sid));
+        }
+        let Some(identity) = self.identity(sid)? else { return Ok(None) };
+        let id = |kind, name: &str| self.symbol_id(kind, name);
+        let measurement = id(SymbolKind::Measurement, &identity.measurement)?;
+        let field = id(SymbolKind::Field, &identity.field)?;
+        let mut labels = Vec::with_capacity(identity.labels.len());
+        for label in &identity.labels {
+            let name = id(SymbolKind::LabelName, &label.name)?;
+            labels.extend(name.zip(id(SymbolKind::LabelValue, &label.value)?));
+        }
+        let names = measurement.zip(field);
+        let labels = labels.into();
+        Ok(names.map(|(measurement, field)| Numbers { measurement, field, labels }))
     }
 
     /// The name of a symbol.

@@ -89,8 +89,8 @@ pub use delete::Deleted;
 pub use error::Error;
 pub use foliot_codec::{DecimalSum, Summary};
 pub use foliot_index::{
-    Census, Counted, Description, FIELDS_MAX, Identity, LABELS_MAX, Listed, MayGather, Ranks,
-    SymbolKind, Telling,
+    Census, Counted, Description, FIELDS_MAX, Identity, LABELS_MAX, Listed, MayGather, Numbers,
+    Ranks, SymbolKind, Telling,
 };
 pub use head::Arrived;
 pub use inspect::{Show, Shown, inspect};

@@ -10,7 +10,7 @@ use crate::block::{Block, Decoder};
 use crate::columns::Columns;
 use crate::error::Error;
 use crate::head::page::SeriesCopy;
-use crate::head::stream::{Reader, Steady};
+use crate::head::stream::{Outline, Reader, Steady};
 use crate::limits::BLOCK_SAMPLES_MAX;
 use crate::part::{BlockPlace, Part, Seat, Sought};
 use crate::reads::{AllReads, OwnReads};
@@ -235,32 +235,39 @@ impl Scan {
         for block in copy.sealed {
             self.push(block.range, Source::Sealed(block));
         }
-        match Steady::of(copy.stream) {
+        match Steady::of(copy.stream, copy.outline) {
             Ok(steady) => {
                 let range = steady.range();
                 if range.overlaps(&self.range) {
                     self.push(range, Source::Steady(steady));
                 }
             }
-            Err(stream) => self.add_stream(&stream),
+            Err(stream) => self.add_stream(&stream, copy.outline),
         }
         let mut late = copy.late;
         late.sort_newest_wins();
         self.add_columns(late);
     }
 
-    /// Adds the samples of a stream in any order.
-    fn add_stream(&mut self, stream: &[u8]) {
+    /// Adds the samples of a stream in any order. A question about a minute passes over most of
+    /// what it has of an hour.
+    fn add_stream(&mut self, stream: &[u8], outline: Outline) {
         let mut columns = Columns::default();
-        // Most samples that are not steady take two bytes.
-        columns.reserve(stream.len() / 2);
-        let mut reader = Reader::new(stream);
+        let mut reader = Reader::of(stream, outline);
         while let Some(sample) = reader.next() {
-            columns.push(sample, stream);
-            reader.run(&mut columns);
+            if reader.is_past(self.range) && sample.time_ns > self.range.end_ns {
+                break;
+            }
+            if self.range.contains(sample.time_ns) {
+                // Most samples that are not steady take two bytes.
+                columns.reserve(reader.left() / 2 + 1);
+                columns.push(sample, stream);
+            }
+            reader.run(self.range, &mut columns);
         }
-        columns.sort_newest_wins();
-        // A question about a minute decodes an hour, but need not keep it.
+        if !outline.ascends {
+            columns.sort_newest_wins();
+        }
         let wanted = columns.indices(self.range);
         if wanted.len() < columns.len() {
             let all = std::mem::take(&mut columns);

@@ -18,7 +18,7 @@ use crate::scan::Scan;
 use crate::sight::{Narrowed, Sight};
 use crate::tombstones::Mask;
 use crate::view::View;
-use foliot_index::{Census, Identity, Listed, MayGather, Ranks, SymbolKind, Telling};
+use foliot_index::{Census, Identity, Listed, MayGather, Numbers, Ranks, SymbolKind, Telling};
 use foliot_model::{NamespaceId, Samples, Selector, TimeRange};
 use std::ops::Range;
 use std::sync::Arc;
@@ -263,6 +263,14 @@ impl Snapshot {
         self.epochs.symbol_id(kind, name)
     }
 
+    /// The numbers of the names of a series.
+    ///
+    /// # Errors
+    /// When an index file cannot be read.
+    pub fn numbers(&self, sid: u32) -> Result<Option<Numbers>, Error> {
+        self.epochs.numbers(sid)
+    }
+
     /// The name of a symbol.
     ///
     /// # Errors
@@ -383,9 +391,10 @@ impl Snapshot {
     /// What memory holds of a series by its ids in `range`, older samples first, and what of each
     /// id is hidden in parts.
     fn copies(&self, ids: &[u32], range: TimeRange) -> Result<(Vec<SeriesCopy>, Masks), Error> {
-        let mut copies = Vec::new();
+        // Most often nothing but the head holds any.
+        let mut copies = Vec::with_capacity(ids.len());
         // The set that a copy is of; nothing for the head.
-        let mut sets = Vec::new();
+        let mut sets = Vec::with_capacity(ids.len());
         let mut firsts = Vec::with_capacity(ids.len());
         for &sid in ids {
             firsts.push(copies.len());

@@ -158,6 +158,10 @@ fn samples_of_all_epochs_are_one_series_and_the_newest_wins() {
             [(5, 2), (10, 2), (20, 1)].map(|(t, v)| (t * SECOND, Owned::Integer(v))).to_vec();
         assert_eq!(values(), (expected, 20));
         assert_eq!(uid(&engine), number);
+        let snapshot = engine.snapshot();
+        let sid = snapshot.select(&selector(0, "m"), TimeRange::ALL).unwrap()[0];
+        let labels = snapshot.numbers(sid).unwrap().unwrap().labels;
+        assert_eq!(labels.iter().map(|(_, value)| *value).collect::<Vec<_>>(), [number]);
         let name = engine.snapshot().symbol_name(SymbolKind::LabelValue, number).unwrap();
         assert_eq!(name.as_deref(), Some("a"));
         engine.begin_epoch().unwrap();

@@ -13,6 +13,9 @@ use foliot_model::Labels;
 use foliot_plan::{Fold, Grouping};
 use std::sync::Arc;
 
+/// Series that may be asked twice what they are called.
+const SERIES_FEW: usize = 16;
+
 /// The groups of `input`: positions of their members, in order if they are to be ordered.
 pub(crate) fn group(
     grouping: &Grouping,
@@ -30,10 +33,17 @@ pub(crate) fn group(
         // Alone, a series is a group, and comes first, whatever it is called.
         return Ok(vec![vec![0]]);
     }
+    let is_each = *grouping == Grouping::Each;
+    if is_each
+        && input.len() <= SERIES_FEW
+        && let Some(groups) = each_by_measurement(input, &mut symbols, meter)?
+    {
+        symbols.end()?;
+        return Ok(groups);
+    }
     let mut keyed: Vec<(Key, u32)> = Vec::with_capacity(input.len());
     let mut names = names(grouping);
     names.sort_by_cached_key(|name| symbols.label_name(name));
-    let is_each = *grouping == Grouping::Each;
     let has_order = is_each || is_ordered;
     input.names(meter, &mut |index, name| {
         let of_group = group_key(grouping, &names, &name.labels, &mut symbols);
@@ -48,6 +58,22 @@ pub(crate) fn group(
     }
     let groups = keyed.chunk_by(|a, b| a.0.group == b.0.group);
     Ok(groups.map(|group| group.iter().map(|&(_, index)| index).collect()).collect())
+}
+
+/// A group of each series, where their measurements tell the order: a number for each of them takes
+/// a fraction of those for ten labels and their values. Nothing where two have the same.
+fn each_by_measurement(
+    input: &mut Set<'_>,
+    symbols: &mut Symbols<'_>,
+    meter: &Meter,
+) -> Result<Option<Vec<Vec<u32>>>, Error> {
+    let mut numbered = Vec::with_capacity(input.len());
+    input.names(meter, &mut |index, name| {
+        numbered.push((symbols.measurement(&name.measurement), index));
+    })?;
+    numbered.sort_unstable();
+    let are_apart = numbered.is_sorted_by(|a, b| a.0 < b.0);
+    Ok(are_apart.then(|| numbered.into_iter().map(|(_, index)| vec![index]).collect()))
 }
 
 /// Whether all series make one group, in whatever order: then nothing has to be known of them.

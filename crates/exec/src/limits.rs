@@ -85,7 +85,8 @@ pub struct Meter {
 struct Account {
     limits: Limits,
     cancel: Cancel,
-    began: Instant,
+    /// When its time is over; nothing if that is too far away to be told.
+    deadline: Option<Instant>,
     memory_bytes: AtomicU64,
     memory_peak_bytes: AtomicU64,
     /// What was done, in samples: also what was made up, or looked at again.
@@ -120,7 +121,7 @@ impl Meter {
             cancel,
             // The deadline is a matter between this process and a person waiting, not of the store:
             // it never decides what is read, so it does not go through the disk's clock.
-            began: Instant::now(),
+            deadline: Instant::now().checked_add(limits.seconds),
             memory_bytes: AtomicU64::new(0),
             memory_peak_bytes: AtomicU64::new(0),
             work: AtomicU64::new(0),
@@ -160,7 +161,7 @@ impl Meter {
     /// # Errors
     /// Why it may not.
     pub fn check(&self, work: usize) -> Result<(), Error> {
-        let Account { limits, cancel, began, .. } = &*self.account;
+        let Account { limits, cancel, deadline, .. } = &*self.account;
         let before = self.account.work.fetch_add(work as u64, Ordering::Relaxed);
         if before.saturating_add(work as u64) > limits.samples {
             self.account.meet(SAMPLES);
@@ -173,7 +174,7 @@ impl Meter {
         if self.stopped.load(Ordering::Relaxed) {
             return Err(Error::Cancelled);
         }
-        if began.elapsed() > limits.seconds {
+        if deadline.is_some_and(|deadline| Instant::now() > deadline) {
             self.account.meet(SECONDS);
             return Err(Error::Deadline { limit: limits.seconds });
         }

@@ -63,13 +63,8 @@ impl<'q> Source<'q> {
             Self::Snapshot(snapshot) => {
                 let mut charge = meter.open();
                 charge.resize(SCAN_BYTES)?;
-                let scan = match spares.take() {
-                    Some(mut scan) => {
-                        snapshot.scan_into(sid, &mut scan)?;
-                        scan
-                    }
-                    None => snapshot.scan(sid, range)?,
-                };
+                let mut scan = spares.take().unwrap_or_else(|| Box::new(Scan::over(range)));
+                snapshot.scan_into(sid, &mut scan)?;
                 Ok(Stream::Stored(Box::new(Stored {
                     snapshot,
                     sid,
@@ -321,8 +316,10 @@ impl Lasts<'_> {
     }
 }
 
-/// Scans that have ended, all over one range: the next series uses their memory.
-pub(crate) struct Spares(Mutex<Vec<Scan>>);
+/// Scans that have ended, all over one range: the next series uses their memory. Scans are as large
+/// as a few hundred bytes and change hands often, so that they stay where they are.
+#[allow(clippy::vec_box, reason = "to move a scan takes longer than to find it")]
+pub(crate) struct Spares(Mutex<Vec<Box<Scan>>>);
 
 impl fmt::Debug for Spares {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -340,11 +337,11 @@ impl Spares {
     /// Enough for the threads of a query; a merge that ends gives back thousands.
     const MAX: usize = 64;
 
-    fn take(&self) -> Option<Scan> {
+    fn take(&self) -> Option<Box<Scan>> {
         self.0.lock().pop()
     }
 
-    fn give(&self, scan: Scan) {
+    fn give(&self, scan: Box<Scan>) {
         let mut spares = self.0.lock();
         if spares.len() < Self::MAX {
             spares.push(scan);
@@ -357,7 +354,7 @@ pub(crate) struct Stored<'q> {
     snapshot: &'q Snapshot,
     sid: u32,
     /// Nothing once it has ended.
-    scan: Option<Scan>,
+    scan: Option<Box<Scan>>,
     spares: Arc<Spares>,
     is_found: bool,
     /// Whether it is read to see where its blocks lie, and will be read again.
@@ -447,7 +444,7 @@ impl Stored<'_> {
                 // It is read after all. Its last sample is enough, and makes it a block that no
                 // peek can pass over.
                 let last = TimeRange::new(block.end_ns, block.end_ns);
-                scan = self.snapshot.scan(self.sid, last)?;
+                *scan = self.snapshot.scan(self.sid, last)?;
                 if block.start_ns == block.end_ns {
                     scan.next(out)?;
                     meter.read(out.len())?;

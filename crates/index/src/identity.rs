@@ -40,6 +40,42 @@ pub struct Description {
     pub column: u32,
 }
 
+/// The numbers of the names of a series.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Numbers {
+    /// Measurement.
+    pub measurement: u32,
+    /// Field.
+    pub field: u32,
+    /// Names and values of the labels, in the order of the names.
+    pub labels: Arc<[(u32, u32)]>,
+}
+
+impl Numbers {
+    pub(crate) fn of(names: &Names, sid: u32) -> Option<Self> {
+        let (source, column) = names.series(sid)?;
+        let [_, measurement, field] = names.column(column)?;
+        Some(Self {
+            measurement: names.number(SymbolKind::Measurement, measurement)?,
+            field: names.number(SymbolKind::Field, field)?,
+            labels: names.numbered.of(source, || Self::of_labels(names, source))?,
+        })
+    }
+
+    fn of_labels(names: &Names, source: u32) -> Option<Arc<[(u32, u32)]>> {
+        let (_, pairs) = names.source(source)?;
+        let pairs = pairs.map(|pair| names.pair(pair));
+        let mut pairs: Vec<[u32; 3]> = pairs.collect::<Option<_>>()?;
+        let label = names.symbols(SymbolKind::LabelName);
+        pairs.sort_by_cached_key(|[_, name, _]| label.get(*name));
+        let numbers = |[_, name, value]: [u32; 3]| {
+            let name = names.number(SymbolKind::LabelName, name)?;
+            Some((name, names.number(SymbolKind::LabelValue, value)?))
+        };
+        pairs.into_iter().map(numbers).collect()
+    }
+}
+
 /// Spells out series after series, sharing the strings they have in common.
 ///
 /// Names only grow and keep their numbers, so what was learned under one hold of them stays right.

@@ -24,7 +24,9 @@ use crate::slots::Slots;
 use crate::sources::{self, PairIds, Sources};
 use crate::spelled::Spelled;
 use foliot_codec::varint::get_u32;
+use foliot_model::Labels;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Kinds of symbols. Each kind is numbered by itself, from 1, in the order of first sight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -81,7 +83,9 @@ pub(crate) struct Names {
     pub(crate) orders: Orders,
     pub(crate) answers: Answers,
     /// Labels of sources that were asked for of late.
-    pub(crate) spelled: Spelled,
+    pub(crate) spelled: Spelled<Labels>,
+    /// The numbers of the names and values of labels, in the order of the names.
+    pub(crate) numbered: Spelled<Arc<[(u32, u32)]>>,
     /// Numbers whose registration was lost, and those of series among them.
     lost: u64,
     lost_series: SidSet,
@@ -140,6 +144,7 @@ impl Names {
             orders: Orders::default(),
             answers: Answers::default(),
             spelled: Spelled::default(),
+            numbered: Spelled::default(),
             lost: 0,
             lost_series: SidSet::default(),
             key: Vec::new(),
@@ -343,7 +348,8 @@ impl Names {
                 "orders",
                 self.orders.memory_bytes()
                     + self.answers.memory_bytes()
-                    + self.spelled.memory_bytes(),
+                    + self.spelled.memory_bytes()
+                    + self.numbered.memory_bytes(),
             ),
         ]
     }

@@ -10,7 +10,7 @@
 
 use crate::epoch::Origin;
 use crate::error::Error;
-use crate::identity::{Description, Identity, Speller};
+use crate::identity::{Description, Identity, Numbers, Speller};
 use crate::limits::{CHECKPOINT_SLICE_BYTES, NAME_BYTES_MAX, VALUE_BYTES_MAX};
 use crate::list::{self, Listed, MayGather};
 use crate::lookup::{Lookup, Run, Sids};
@@ -541,6 +541,11 @@ impl Registry {
     /// The number of a symbol.
     pub fn symbol_id(&self, kind: SymbolKind, name: &str) -> Option<u32> {
         self.names.read().number_of(kind, name.as_bytes())
+    }
+
+    /// The numbers of the names of a series.
+    pub fn numbers(&self, sid: u32) -> Option<Numbers> {
+        Numbers::of(&self.names.read(), sid)
     }
 
     /// The name of a symbol.

@@ -1,10 +1,11 @@
-//! Spelled sources: the labels of those that were asked for of late.
+//! Spelled sources: the labels of those that were asked for of late, and the numbers of their names.
 //!
 //! A dashboard asks for the same series every few seconds, and to spell ten labels takes as many
 //! steps as a tenth of a small question. Labels of a source never change, so they stay right.
 
 use foliot_lock::{Mutex, Rank};
 use foliot_model::Labels;
+use std::sync::Arc;
 
 /// Sources that are remembered: those of the panels of a dashboard.
 pub(crate) const SPELLED_MAX: usize = 256;
@@ -12,50 +13,75 @@ pub(crate) const SPELLED_MAX: usize = 256;
 /// Longer labels are not remembered: all of them take a few hundred kilobytes at most.
 const TEXT_BYTES_MAX: usize = 512;
 
-/// Labels by the number of their source, each at the place that its number tells.
-#[derive(Debug)]
-pub(crate) struct Spelled(Mutex<Vec<Option<(u32, Labels)>>>);
+/// What is remembered of a source. Clones share it.
+pub(crate) trait Told: Clone {
+    /// The bytes of its texts, or as many.
+    fn text_bytes(&self) -> usize;
 
-impl Default for Spelled {
+    /// What it weighs beside them, by estimate.
+    fn bytes_beside(&self) -> usize;
+}
+
+impl Told for Labels {
+    fn text_bytes(&self) -> usize {
+        self.iter().map(|label| label.name.len() + label.value.len()).sum()
+    }
+
+    fn bytes_beside(&self) -> usize {
+        const LABEL_BYTES: usize = 80;
+        self.len() * LABEL_BYTES
+    }
+}
+
+/// The numbers of names and values.
+impl Told for Arc<[(u32, u32)]> {
+    fn text_bytes(&self) -> usize {
+        size_of_val(&**self)
+    }
+
+    fn bytes_beside(&self) -> usize {
+        0
+    }
+}
+
+/// What was told of sources by their numbers, each at the place that its number tells.
+#[derive(Debug)]
+pub(crate) struct Spelled<T>(Mutex<Vec<Option<(u32, T)>>>);
+
+impl<T> Default for Spelled<T> {
     fn default() -> Self {
         Self(Mutex::new(Rank::Found, Vec::new()))
     }
 }
 
-impl Spelled {
-    /// The labels of a source, which `spell` tells where they are not known.
-    pub(crate) fn of(&self, source: u32, spell: impl FnOnce() -> Option<Labels>) -> Option<Labels> {
+impl<T: Told> Spelled<T> {
+    /// What `tell` says of a source, which is not asked where that is known.
+    pub(crate) fn of(&self, source: u32, tell: impl FnOnce() -> Option<T>) -> Option<T> {
         let place = source as usize % SPELLED_MAX;
-        if let Some(Some((known, labels))) = self.0.lock().get(place)
+        if let Some(Some((known, told))) = self.0.lock().get(place)
             && *known == source
         {
-            return Some(labels.clone());
+            return Some(told.clone());
         }
-        let labels = spell()?;
-        let bytes: usize = labels.iter().map(|label| label.name.len() + label.value.len()).sum();
-        if bytes <= TEXT_BYTES_MAX {
+        let told = tell()?;
+        if told.text_bytes() <= TEXT_BYTES_MAX {
             let mut spelled = self.0.lock();
             if spelled.is_empty() {
                 spelled.resize(SPELLED_MAX, None);
             }
             if let Some(place) = spelled.get_mut(place) {
-                *place = Some((source, labels.clone()));
+                *place = Some((source, told.clone()));
             }
         }
-        Some(labels)
+        Some(told)
     }
 
     /// Memory held, in bytes, by estimate.
     pub(crate) fn memory_bytes(&self) -> usize {
-        const LABEL_BYTES: usize = 80;
         let spelled = self.0.lock();
-        let weight = |(_, labels): &(u32, Labels)| {
-            let texts: usize =
-                labels.iter().map(|label| label.name.len() + label.value.len()).sum();
-            texts + labels.len() * LABEL_BYTES
-        };
+        let weight = |(_, told): &(u32, T)| told.text_bytes() + told.bytes_beside();
         let held: usize = spelled.iter().flatten().map(weight).sum();
-        held + spelled.capacity() * size_of::<Option<(u32, Labels)>>()
+        held + spelled.capacity() * size_of::<Option<(u32, T)>>()
     }
 }
 

@@ -31,6 +31,26 @@ fn two_epochs() -> (Arc<Registry>, Registry, Vec<u8>) {
 }
 
 #[test]
+fn the_numbers_of_a_series_are_those_of_its_names() {
+    let (first, second, _) = two_epochs();
+    for registry in [&*first, &second] {
+        let number = |kind, name: &str| registry.symbol_id(kind, name).unwrap();
+        for sid in registry.origin().base..registry.series_end() {
+            let (identity, numbers) =
+                (registry.identity(sid).unwrap(), registry.numbers(sid).unwrap());
+            assert_eq!(numbers.measurement, number(SymbolKind::Measurement, &identity.measurement));
+            assert_eq!(numbers.field, number(SymbolKind::Field, &identity.field));
+            let labels = identity.labels.iter().map(|label| {
+                let name = number(SymbolKind::LabelName, &label.name);
+                (name, number(SymbolKind::LabelValue, &label.value))
+            });
+            assert_eq!(*numbers.labels, labels.collect::<Vec<_>>());
+        }
+        assert_eq!(registry.numbers(registry.series_end()), None);
+    }
+}
+
+#[test]
 fn ids_count_on_and_names_keep_their_numbers() {
     let (first, second, wal) = two_epochs();
     let number = |registry: &Registry, host: &str| registry.symbol_id(SymbolKind::LabelValue, host);

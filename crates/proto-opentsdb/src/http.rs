@@ -1,6 +1,7 @@
 //! Requests and errors of the HTTP side: routes, query parameters, the error object.
 
 use foliot_model::excerpt;
+use memchr::{memchr, memchr2};
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
@@ -305,9 +306,12 @@ impl Params {
 
     /// The first value of `name` in `a=1&b=2`, of which nothing else is decoded.
     pub fn first<'q>(query: &'q str, name: &str) -> Option<Cow<'q, str>> {
-        // What is encoded is never shorter.
-        let is_name =
-            |key: &str| key == name || key.len() >= name.len() && percent_decode(key, true) == name;
+        // What is encoded is never shorter, and few names are.
+        let is_coded = |key: &str| key.bytes().any(|byte| matches!(byte, b'%' | b'+'));
+        let is_name = |key: &str| {
+            key == name
+                || key.len() >= name.len() && is_coded(key) && percent_decode(key, true) == name
+        };
         let (_, value) = pairs(query).find(|(key, _)| is_name(key))?;
         Some(percent_decode(value, true))
     }
@@ -361,25 +365,28 @@ fn pairs(query: &str) -> impl Iterator<Item = (&str, &str)> {
         let piece;
         (piece, rest) = match rest.is_empty() {
             true => return None,
-            false => cut(rest, b'&'),
+            false => cut(rest, memchr(b'&', rest.as_bytes())),
         };
         Some(piece)
     });
-    pieces.filter(|piece| !piece.is_empty()).map(|piece| cut(piece, b'='))
+    let pieces = pieces.filter(|piece| !piece.is_empty());
+    // Names are short, so that to look at each byte is the quickest way.
+    pieces.map(|piece| cut(piece, piece.bytes().position(|byte| byte == b'=')))
 }
 
-/// What stands before and behind a letter of ASCII. Pieces are short, so that to look at each byte
-/// is the quickest way.
-fn cut(text: &str, letter: u8) -> (&str, &str) {
-    let at = text.bytes().position(|byte| byte == letter);
+/// What stands before and behind a letter of ASCII at a place, if there is one.
+fn cut(text: &str, at: Option<usize>) -> (&str, &str) {
     let halves = at.and_then(|at| Some((text.get(..at)?, text.get(at + 1..)?)));
     halves.unwrap_or((text, ""))
 }
 
 /// Undoes percent-encoding; a percent sign without two hexadecimal digits stays as it is.
 pub fn percent_decode(text: &str, plus_is_blank: bool) -> Cow<'_, str> {
-    let is_coded = |byte: u8| byte == b'%' || byte == b'+' && plus_is_blank;
-    if !text.bytes().any(is_coded) {
+    let coded = match plus_is_blank {
+        true => memchr2(b'%', b'+', text.as_bytes()),
+        false => memchr(b'%', text.as_bytes()),
+    };
+    if coded.is_none() {
         return Cow::Borrowed(text);
     }
     let mut out = Vec::with_capacity(text.len());

@@ -41,6 +41,9 @@ pub use rollup::{Tables, TsuidWhere};
 use std::collections::HashMap;
 use std::sync::Arc;
 
+/// Filters that are held against one another.
+const FILTERS_FEW: usize = 16;
+
 /// A query as asked.
 #[derive(Clone, Debug)]
 pub struct Request {
@@ -195,12 +198,23 @@ impl Request {
     /// # Errors
     /// 400 with OpenTSDB's words for whatever does not parse.
     pub fn parse(request: &HttpRequest<'_>, now_ms: i64) -> Result<Self, HttpError> {
-        let params = Params::parse(request.query);
+        Self::parse_with(request, &Params::parse(request.query), now_ms)
+    }
+
+    /// The same, where the parameters of the query string are read already.
+    ///
+    /// # Errors
+    /// As [`Request::parse`].
+    pub fn parse_with(
+        request: &HttpRequest<'_>,
+        params: &Params,
+        now_ms: i64,
+    ) -> Result<Self, HttpError> {
         let method = method(request);
         let has_body = request.method == "DELETE" && !json::is_blank(request.body);
         let mut parsed = match request.method == "POST" || has_body {
-            true => post::parse(request.body, &params, now_ms)?,
-            false => get::parse(&params, now_ms)?,
+            true => post::parse(request.body, params, now_ms)?,
+            false => get::parse(params, now_ms)?,
         };
         parsed.deletes |= method == "DELETE";
         parsed.checked()
@@ -347,6 +361,19 @@ impl Request {
             }
         }
         names
+    }
+
+    /// Whether a series that is found tells that all of these exist, because it has them: not where
+    /// one of several values is enough to be found.
+    pub fn is_told_by_series(&self) -> bool {
+        let [Question { filters, is_pre_aggregated: false, .. }] = &*self.questions else {
+            return false;
+        };
+        let is_alone = |filter: &Filter| {
+            let mut others = filters.iter().filter(|other| other.tag == filter.tag).skip(1);
+            others.next().is_none() && filter.required_values().len() <= 1
+        };
+        filters.len() <= FILTERS_FEW && filters.iter().all(is_alone)
     }
 
     /// The TSUIDs that the query asks for; the caller resolves them for [`Request::plans`].

@@ -4,7 +4,7 @@
 //! parts of its tags a question names and however long ago the sample was; `back_scan` only bounds
 //! how old it may be.
 
-use crate::encode::write_text;
+use crate::encode::{write_labels, write_text};
 use crate::http::{HttpError, HttpRequest, Params, missing_questions};
 use crate::json;
 use crate::key::{split_tag, text_of};
@@ -43,8 +43,11 @@ pub(crate) fn answer(request: &HttpRequest<'_>, view: &View<'_>) -> Result<Answe
         let mut sids = Vec::new();
         match one {
             Wanted::Metric(metric, tags) => {
-                view.require(Some(metric), tags)?;
                 sids = view.matching(Some(metric), tags)?;
+                if sids.is_empty() {
+                    // What a series has exists.
+                    view.require(Some(metric), tags)?;
+                }
             }
             Wanted::Tsuids(tsuids) => {
                 for tsuid in tsuids {
@@ -79,21 +82,14 @@ fn write_point(
         list.extend_from_slice(b"\"metric\":");
         write_text(&stored.metric, list);
         list.extend_from_slice(b",\"tags\":{");
-        for (index, (name, value)) in stored.tags.iter().enumerate() {
-            if index > 0 {
-                list.push(b',');
-            }
-            write_text(name, list);
-            list.push(b':');
-            write_text(value, list);
-        }
+        write_labels(&stored.tags, list);
         list.extend_from_slice(b"},");
     }
     list.extend_from_slice(b"\"timestamp\":");
     push_integer(time_ms, list);
-    list.extend_from_slice(b",\"tsuid\":");
-    write_text(&stored.tsuid.to_string(), list);
-    list.extend_from_slice(b",\"value\":");
+    list.extend_from_slice(b",\"tsuid\":\"");
+    stored.tsuid.write(list);
+    list.extend_from_slice(b"\",\"value\":");
     write_text(&last.text, list);
     list.push(b'}');
     Ok(())

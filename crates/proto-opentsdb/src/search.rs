@@ -75,7 +75,7 @@ fn lookup(request: &HttpRequest<'_>, view: &View<'_>) -> Result<Answer, HttpErro
 
 fn result(stored: &Stored) -> Value {
     let tags: BTreeMap<&str, &str> =
-        stored.tags.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
+        stored.tags.iter().map(|tag| (&*tag.name, &*tag.value)).collect();
     json!({"tsuid": stored.tsuid.to_string(), "metric": stored.metric, "tags": tags})
 }
 

@@ -40,9 +40,9 @@ pub(crate) fn answer(
 
 /// The text of a number.
 pub(crate) fn uid_text(id: u32) -> String {
-    let mut text = String::new();
+    let mut text = Vec::new();
     write_id(id, &mut text);
-    text
+    String::from_utf8(text).unwrap_or_default()
 }
 
 /// Reads the text of a number.

@@ -6,7 +6,7 @@
 use crate::http::HttpError;
 use crate::lang::{Request, RequiredName, Tsuid};
 use crate::uid::{Rename, renamed_fact};
-use foliot_model::{Matcher, NamespaceId, Selector, Test};
+use foliot_model::{Labels, Matcher, NamespaceId, Selector, Test};
 
 /// What a name is the name of; OpenTSDB numbers each kind by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -57,7 +57,7 @@ pub struct Stored {
     /// The metric: `m`, or `m.field`.
     pub metric: String,
     /// Tags, by name.
-    pub tags: Vec<(String, String)>,
+    pub tags: Labels,
     /// The numbers of its names.
     pub tsuid: Tsuid,
 }

@@ -363,8 +363,8 @@ pub(crate) struct Job {
     from: Option<IpAddr>,
     /// Nothing when what it runs says so itself, piece by piece.
     title: Option<Box<Title>>,
-    /// What its question has in common with others, to tell what they cost.
-    shape: u64,
+    /// The question, where it is listed as something else.
+    asks: Option<String>,
     run: Box<Run>,
     /// Whether nothing comes of running it but the answer, so that it may be begun again.
     only_reads: bool,
@@ -385,18 +385,23 @@ impl Job {
         title: Option<Title>,
         run: impl FnMut(&mut Work<'_>) -> Result<Ran, Failure> + Send + 'static,
     ) -> Self {
-        let shape = title.as_ref().map_or(0, |title| lanes::shape_of(&title.text));
-        let (run, only_reads, is_of_queries) = (Box::new(run), false, false);
+        let (asks, run, only_reads, is_of_queries) = (None, Box::new(run), false, false);
         // Who works on it later knows no peer.
         let from = senders::peer();
         let title = title.map(|title| Box::new(Title { from, ..title }));
         let (place, weight, until) = (None, Weight::default(), None);
-        Self { who, from, title, shape, run, only_reads, is_of_queries, place, weight, until }
+        Self { who, from, title, asks, run, only_reads, is_of_queries, place, weight, until }
     }
 
-    /// The same job, which is listed as something else than the question that is its shape.
-    pub(crate) fn that_asks(self, question: &str) -> Self {
-        Self { shape: lanes::shape_of(question), ..self }
+    /// The same job, which is listed as something else than its question.
+    pub(crate) fn that_asks(self, question: String) -> Self {
+        Self { asks: Some(question), ..self }
+    }
+
+    /// What its question has in common with others, to tell what they cost.
+    fn shape(&self) -> u64 {
+        let listed = self.title.as_ref().map(|title| &*title.text);
+        self.asks.as_deref().or(listed).map_or(0, lanes::shape_of)
     }
 
     /// The same job; if it changes what is stored, it is no question.

@@ -9,7 +9,7 @@ use super::arrivals::Arrivals;
 use super::late::Late;
 use super::reorder::{self, Fronts};
 use super::slab::{self, Handle, Slab};
-use super::stream::{self, Decoded, KindScale, Tail};
+use super::stream::{self, Decoded, KindScale, Outline, Tail};
 use crate::block::{Block, Builder};
 use crate::columns::Columns;
 use crate::error::Error;
@@ -177,6 +177,7 @@ pub(crate) struct SeriesCopy {
     pub(crate) sealed: Vec<Arc<Block>>,
     /// Bytes of the open stream.
     pub(crate) stream: Vec<u8>,
+    pub(crate) outline: Outline,
     /// Late samples, in order of arrival.
     pub(crate) late: Columns,
 }
@@ -400,6 +401,8 @@ impl PageData {
             && (state.last_ns >= range.start_ns || state.flags & IS_MIXED != 0)
         {
             self.slab.copy_chain(state.chunk, state.used, &mut out.stream);
+            let ascends = state.flags & IS_MIXED == 0;
+            out.outline = Outline { count: state.count, last_ns: state.last_ns, ascends };
         }
         self.late.copy(&self.slab, local, range, &mut out.late);
     }

@@ -112,6 +112,17 @@ pub(crate) struct Tail {
     pub(crate) kind_scale: KindScale,
 }
 
+/// What is known of an open stream before it is read.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Outline {
+    /// Number of its samples.
+    pub(crate) count: u16,
+    /// The time of the one that came last.
+    pub(crate) last_ns: i64,
+    /// Whether times ascend.
+    pub(crate) ascends: bool,
+}
+
 /// The bytes of one coded sample, short of the bytes of text and histograms.
 pub(crate) struct Code {
     bytes: [u8; Code::LEN_MAX],

@@ -61,7 +61,7 @@ impl<'q> Scanned<'q> {
         let chunks_bytes = group.members.len() * CHUNK_SAMPLES * row_bytes;
         let share_bytes = (meter.limits().memory_bytes / 4).max(1);
         let pieces = (chunks_bytes as u64 / share_bytes).clamp(1, PIECES_MAX) as i64;
-        let ranks = match self.scan.layout.ordered {
+        let ranks = match self.scan.layout.ordered && group.members.len() > 1 {
             true => ranks(self.scan, &group.members),
             false => None,
         };
@@ -73,11 +73,16 @@ impl<'q> Scanned<'q> {
             let lists = constants.iter().flatten().map(|items| size_of_val(&**items));
             charge.add(lists.sum())?;
         }
-        let sieve = Sieve::new(source.runs(self.scan.layout.range, meter)?);
-        let sieve = Rc::new(RefCell::new(sieve));
+        let has_conditions = group.members.iter().any(|member| member.condition.is_some());
+        let runs =
+            has_conditions.then(|| source.runs(self.scan.layout.range, meter)).transpose()?;
+        let sieve = runs.map(|runs| Rc::new(RefCell::new(Sieve::new(runs))));
         let readers = group.members.into_iter().map(|member| {
             let reader = Reader::new(self.scan, member, source, meter, pieces);
-            Box::new(reader.sifting(&sieve)) as Box<dyn Stream + 'q>
+            Box::new(match &sieve {
+                Some(sieve) => reader.sifting(sieve),
+                None => reader,
+            }) as Box<dyn Stream + 'q>
         });
         let mut readers: Vec<_> = readers.collect();
         self.open = Some(match (readers.len(), readers.pop(), ranks) {

@@ -407,7 +407,7 @@ impl<'q> Reader<'q> {
         }
     }
 
-    /// The places of what is carried, and of what the condition looks at.
+    /// The places of what is carried, and of what the condition looks at, if there is one.
     fn places(&self) -> (Vec<Place>, Vec<Place>) {
         let Scan { carried, condition_slots, measurement, .. } = self.scan;
         let place = |carried: &Carried, at: Option<usize>| match at {
@@ -417,7 +417,8 @@ impl<'q> Reader<'q> {
         let of = |list: &[Carried]| {
             list.iter().zip(places_of(&self.fields, list)).map(|(c, at)| place(c, at)).collect()
         };
-        (of(carried), of(condition_slots))
+        let is_tested = self.member.condition.is_some();
+        (of(carried), if is_tested { of(condition_slots) } else { Vec::new() })
     }
 }
 

@@ -62,7 +62,8 @@ fn fields_among<'s>(
     scan: &'s Scan,
     list: impl Iterator<Item = &'s Carried>,
 ) -> Vec<(Arc<str>, foliot_model::Kind)> {
-    let mut fields: Vec<_> = scan.value.iter().cloned().collect();
+    let mut fields = Vec::with_capacity(1 + scan.carried.len());
+    fields.extend(scan.value.iter().cloned());
     let mut known = HashSet::new();
     for carried in list {
         let Carried::Field(name, kind) = carried else { continue };
@@ -278,6 +279,9 @@ fn knows_no_labels(scan: &Scan) -> bool {
 }
 
 fn group(scan: &Scan, mut members: Vec<Member>) -> Vec<Group> {
+    if members.len() == 1 && scan.heads == (0, None) {
+        return vec![Group { members }];
+    }
     let order_by = &scan.layout.order_by;
     members.sort_by(|a, b| a.head.compare(&b.head, order_by).then_with(|| a.key.cmp(&b.key)));
     let mut groups: Vec<Group> = Vec::new();

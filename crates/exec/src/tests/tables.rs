@@ -51,6 +51,22 @@ fn row_19_none_changes_nothing() {
 }
 
 #[test]
+fn series_of_none_come_by_measurement_and_then_by_labels() {
+    let of = |measurement: &str, h: &str| {
+        let (identity, samples) = labelled(&[("h", h)], a());
+        (Identity { measurement: measurement.into(), ..identity }, samples)
+    };
+    let order = |series: &[(Identity, Samples)]| {
+        let plan = aggregate(Fold::First, Gap::Linear, Grouping::Each, select(hour()));
+        let answers = answer(series, &clip(half_hour(), plan));
+        answers.iter().map(|(head, _)| head.members[0]).collect::<Vec<_>>()
+    };
+    // Numbers are given out at first sight.
+    assert_eq!(order(&[of("y", "b"), of("x", "a"), of("z", "a")]), [0, 1, 2]);
+    assert_eq!(order(&[of("y", "b"), of("x", "a"), of("y", "a")]), [0, 2, 1]);
+}
+
+#[test]
 fn rows_20_to_26_integers() {
     use Gap::{Linear, Maximum, Minimum, Previous, Zero};
     check_integers(Fold::Sum, Linear, &[(10, 100), (15, 122), (20, 138), (30, 170), (40, 202)]);

@@ -39,7 +39,8 @@ pub fn parse(text: &str, parameters: &Parameters) -> Result<Vec<Statement>, Pars
         subqueries: 0,
         ahead: None,
     };
-    let mut statements = Vec::new();
+    // Most requests have one, and the usual room for four takes longer to get.
+    let mut statements = Vec::with_capacity(1);
     let mut is_parted = true;
     loop {
         if parser.peek().kind == Kind::End {
@@ -98,6 +99,7 @@ impl<'a> Parser<'a> {
         }
         ahead.get_or_insert_with(|| {
             let (before, mut after) = (*scanner, *scanner);
+            after.pass_blanks();
             let mut token = scan_raw(&mut after, parameters);
             while token.kind == Kind::Blank {
                 token = scan_raw(&mut after, parameters);

@@ -123,7 +123,7 @@ pub fn plan_select(select: &Select, context: &Context<'_>) -> Result<Selection, 
     let (statement, options) = prepare(select, context)?;
     let schema = Schema::new(context);
     let builder = Builder::new(context, &schema);
-    let plan = builder.select(&statement, &options)?;
+    let plan = builder.select(&statement, options)?;
     let zone = select.timezone.as_deref().map(Arc::from);
     let target_tags = target_tags(&statement.select);
     Ok(Selection { plan, zone, target: statement.select.target.clone(), target_tags })
@@ -157,7 +157,7 @@ pub fn plan_explain(select: &Select, context: &Context<'_>) -> Result<Vec<String
     let (statement, options) = prepare(select, context)?;
     let schema = Schema::new(context);
     let builder = Builder::new(context, &schema);
-    builder.select(&statement, &options)?;
+    builder.select(&statement, options)?;
     Ok(builder.explain(&statement))
 }
 

@@ -195,6 +195,10 @@ pub(super) fn is_name_char(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
 }
 
+fn is_blank(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
+}
+
 /// A place in a query. It is copied to look ahead.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scanner<'a> {
@@ -249,6 +253,14 @@ impl<'a> Scanner<'a> {
         self.take_bytes(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
     }
 
+    /// Passes over blanks, which stand before most tokens. Comments are left.
+    pub(super) fn pass_blanks(&mut self) {
+        if self.rest().bytes().next().is_some_and(is_blank) {
+            self.take_bytes(is_blank);
+            self.peek_char();
+        }
+    }
+
     /// The next token, blanks included.
     pub(super) fn next(&mut self) -> Token<'a> {
         let at = self.at;
@@ -274,8 +286,7 @@ impl<'a> Scanner<'a> {
         };
         match first {
             ' ' | '\t' | '\n' | '\r' => {
-                self.take_bytes(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r'));
-                self.peek_char();
+                self.pass_blanks();
                 token(Kind::Blank, " ")
             }
             'a'..='z' | 'A'..='Z' | '_' => {

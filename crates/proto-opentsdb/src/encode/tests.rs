@@ -208,3 +208,23 @@ proptest! {
         }
     }
 }
+
+proptest! {
+    #[test]
+    fn texts_are_written_as_json_has_them(
+        letters in prop::collection::vec(
+            prop_oneof![any::<char>(), Just('"'), Just('\\'), Just('\u{1f}'), Just(' '), Just('a')],
+            0..30,
+        ),
+    ) {
+        let text: String = letters.into_iter().collect();
+        let mut out = Vec::new();
+        write_text(&text, &mut out);
+        prop_assert_eq!(String::from_utf8(out), Ok(serde_json::Value::from(text).to_string()));
+    }
+
+    #[test]
+    fn a_text_is_plain_whatever_stands_beside_a_letter(text in "[a-z\u{80}-\u{ff}~ ]{0,20}") {
+        prop_assert!(is_plain(text.as_bytes()));
+    }
+}

@@ -365,6 +365,25 @@ fn names_that_must_exist_are_told_in_order() {
 }
 
 #[test]
+fn a_series_tells_of_names_that_it_has_to_have() {
+    let told = |question: &str| get(&format!("start=H&{question}")).unwrap().is_told_by_series();
+    for question in
+        ["m=sum:x", "m=none:x{h=a}", "m=sum:x{h=*}{dc=a}", "m=sum:x{h=not_literal_or(a)}"]
+    {
+        assert!(told(question), "{question}");
+    }
+    for question in [
+        "m=sum:x{h=a|b}",
+        "m=sum:x{h=literal_or(a)}{h=literal_or(b)}",
+        "m=sum:x{h=*}{h=a}",
+        "m=sum:x&m=sum:y",
+        "m=sum:pre-aggregate:x",
+    ] {
+        assert!(!told(question), "{question}");
+    }
+}
+
+#[test]
 fn explicit_tags_and_tsuids_narrow_the_selection() {
     let (_, aggregate) = plan("start=H&m=sum:explicit_tags:x{h=*}{dc=a,h=b}");
     let selector = selected(&aggregate.input).0;

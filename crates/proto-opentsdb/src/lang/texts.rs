@@ -5,9 +5,8 @@ use crate::json::{is_blank, scalar_text};
 use serde_json::{Map, Value};
 
 /// The texts of a request's questions; nothing where one of them says what no text can.
-pub fn texts(query: &str, body: &[u8]) -> Option<Vec<String>> {
+pub fn texts(params: &Params, body: &[u8]) -> Option<Vec<String>> {
     if is_blank(body) {
-        let params = Params::parse(query);
         let texts: Vec<String> = params.all("m").map(str::to_owned).collect();
         // Windows of a calendar, and of a zone, begin elsewhere.
         let other = ["tsuid", "use_calendar", "timezone", "tz"];
@@ -110,8 +109,11 @@ mod tests {
     #[test]
     fn questions_become_the_texts_that_ask_the_same() {
         let query = "start=1h-ago&m=sum:1m-avg:cpu%7Bhost=*%7D&m=avg:mem";
-        assert_eq!(texts(query, b"").unwrap(), ["sum:1m-avg:cpu{host=*}", "avg:mem"]);
-        assert_eq!(texts("start=1h-ago&tsuid=sum:01&m=sum:a", b""), None);
+        assert_eq!(
+            texts(&Params::parse(query), b"").unwrap(),
+            ["sum:1m-avg:cpu{host=*}", "avg:mem"]
+        );
+        assert_eq!(texts(&Params::parse("start=1h-ago&tsuid=sum:01&m=sum:a"), b""), None);
         let body = br#"{"start": "1h-ago", "queries": [
             {"aggregator": "sum", "metric": "cpu", "downsample": "1m-avg", "rate": true,
              "rateOptions": {"counter": true, "counterMax": 255, "resetValue": 9},
@@ -120,11 +122,11 @@ mod tests {
              "filters": [{"type": "wildcard", "tagk": "dc", "filter": "e*", "groupBy": false}]}]}"#;
         let wanted =
             ["sum:1m-avg:rate{counter,255,9}:cpu{host=a|b}", "avg:rate:mem{}{dc=wildcard(e*)}"];
-        assert_eq!(texts("", body).unwrap(), wanted);
+        assert_eq!(texts(&Params::default(), body).unwrap(), wanted);
         let calendar =
             br#"{"useCalendar": true, "queries": [{"aggregator": "sum", "metric": "a"}]}"#;
-        assert_eq!(texts("", calendar), None);
+        assert_eq!(texts(&Params::default(), calendar), None);
         let tsuids = br#"{"queries": [{"aggregator": "sum", "tsuids": ["0101"]}]}"#;
-        assert_eq!(texts("", tsuids), None);
+        assert_eq!(texts(&Params::default(), tsuids), None);
     }
 }

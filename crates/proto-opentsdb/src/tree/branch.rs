@@ -68,7 +68,8 @@ impl Branch {
 
     fn shown(&self, branches: Vec<Value>, has_leaves: bool) -> Value {
         let leaf = |(key, series): (&(String, String), &Stored)| {
-            let tags = series.tags.iter().map(|(key, value)| (key.clone(), value.clone().into()));
+            let tags =
+                series.tags.iter().map(|tag| (tag.name.to_string(), Value::from(&*tag.value)));
             json!({
                 "metric": series.metric,
                 "tags": Value::Object(tags.collect::<Map<_, _>>()),

@@ -56,7 +56,7 @@ fn short_limits(any_query: &Limits) -> Limits {
 pub(super) fn answer(shared: &Shared, job: &mut Job) -> Option<Whole> {
     let store = shared.store().filter(|_| job.only_reads)?;
     let snapshot = store.snapshot(&job.who);
-    if snapshot.series() > STORE_SERIES_MAX || shared.lanes.is_dear(job.shape) {
+    if snapshot.series() > STORE_SERIES_MAX || shared.lanes.is_dear(|| job.shape()) {
         return None;
     }
     let done = without_files(|| within(shared, job, &snapshot, limits(shared)))?.ok()?;
@@ -65,12 +65,12 @@ pub(super) fn answer(shared: &Shared, job: &mut Job) -> Option<Whole> {
 
 /// The whole answer to a short query; the job itself if it is none, or nothing if it was lost.
 pub(super) async fn answer_short(shared: &Arc<Shared>, job: Job) -> Result<Whole, Option<Job>> {
-    if !job.only_reads || shared.lanes.is_dear(job.shape) {
+    if !job.only_reads || shared.lanes.is_dear(|| job.shape()) {
         return Err(Some(job));
     }
     let Some(place) = shared.lanes.short().await else { return Err(Some(job)) };
     // While it waited another may have shown what such questions cost.
-    if shared.lanes.is_dear(job.shape) {
+    if shared.lanes.is_dear(|| job.shape()) {
         return Err(Some(job));
     }
     let shared = shared.clone();
@@ -87,7 +87,7 @@ fn run_short(shared: &Shared, mut job: Job, place: (Place, Place)) -> Result<Who
         Ok(done) => Ok(done.count(shared, &mut job, &shared.metrics.queries_short)),
         Err(reason) => {
             if reason == GivenUp::Dear {
-                shared.lanes.note_dear(job.shape);
+                shared.lanes.note_dear(job.shape());
             }
             Err(Some(job))
         }

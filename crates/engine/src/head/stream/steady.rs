@@ -4,8 +4,8 @@
 //! floats among them, which came as IEEE bits, to floats.
 
 use super::{
-    DELTA_LENS, DELTA_MASKS, Decoded, KindScale, LONG, ONE_STEP, Reader, Tail, WHOLE, decode_bits,
-    unit_ns, unzigzag,
+    DELTA_LENS, DELTA_MASKS, Decoded, KindScale, LONG, ONE_STEP, Outline, Reader, Tail, WHOLE,
+    decode_bits, unit_ns, unzigzag,
 };
 use crate::columns::Columns;
 use crate::run::steady_range;
@@ -36,7 +36,7 @@ enum Values {
 
 impl Steady {
     /// A stream that is steady and longer than a sample, or its bytes again.
-    pub(crate) fn of(bytes: Vec<u8>) -> Result<Self, Vec<u8>> {
+    pub(crate) fn of(bytes: Vec<u8>, outline: Outline) -> Result<Self, Vec<u8>> {
         let mut reader = Reader::new(&bytes);
         let (Some(first), Some(second)) = (reader.next(), reader.next()) else { return Err(bytes) };
         let (rest, Tail { step, unit, .. }) = reader.stands();
@@ -46,10 +46,10 @@ impl Steady {
             && first.kind_scale.kind() == second.kind_scale.kind()
             && step_ns > 0
             && first.time_ns.checked_add(step_ns) == Some(second.time_ns);
-        // There are no more samples than bytes.
-        let end_ns = step_ns.checked_mul(rest.len() as i64 + 1);
-        let ends = end_ns.and_then(|length_ns| first.time_ns.checked_add(length_ns)).is_some();
-        if !are_alike || !ends {
+        // Most streams that are not steady are told by this, before they are read.
+        let length_ns = step_ns.checked_mul(i64::from(outline.count) - 1);
+        let ends = length_ns.and_then(|length_ns| first.time_ns.checked_add(length_ns));
+        if !are_alike || ends != Some(outline.last_ns) {
             return Err(bytes);
         }
         let first_ns = first.time_ns;

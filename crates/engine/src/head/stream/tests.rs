@@ -48,7 +48,7 @@ fn check_columns(samples: &[Decoded], bytes: &[u8]) {
     let mut reader = Reader::new(bytes);
     while let Some(sample) = reader.next() {
         columns.push(sample, bytes);
-        reader.run(&mut columns);
+        reader.run(TimeRange::ALL, &mut columns);
     }
     assert_eq!(columns.len(), samples.len());
     for (index, sample) in samples.iter().enumerate() {
@@ -56,9 +56,50 @@ fn check_columns(samples: &[Decoded], bytes: &[u8]) {
         assert_eq!((found.time_ns, found.kind_scale), (sample.time_ns, sample.kind_scale));
         assert!(sample.kind_scale.is_bytes() || found.bits == sample.bits);
     }
-    if let Ok(steady) = Steady::of(bytes.to_vec()) {
+    check_ranges(samples, bytes);
+    if let Ok(steady) = steady_of(samples, bytes.to_vec()) {
         check_steady(samples, &steady);
     }
+}
+
+/// What is passed over lies outside the range that was asked for, and leaves the rest as it is.
+fn check_ranges(samples: &[Decoded], bytes: &[u8]) {
+    let told = |of: &[Decoded]| {
+        let told = of.iter().map(|one| (one.time_ns, one.kind_scale, one.kind_scale.is_bytes()));
+        let bits = of.iter().map(|one| if one.kind_scale.is_bytes() { 0 } else { one.bits });
+        told.zip(bits).collect::<Vec<_>>()
+    };
+    let steps = [0, samples.len() / 3, samples.len() / 2, samples.len() - 1];
+    for (from, to) in steps.into_iter().flat_map(|from| steps.map(|to| (from, to))) {
+        let range = TimeRange::new(samples[from].time_ns, samples[to].time_ns);
+        let mut columns = Columns::default();
+        let mut reader = Reader::of(bytes, outline(samples));
+        while let Some(sample) = reader.next() {
+            columns.push(sample, bytes);
+            reader.run(range, &mut columns);
+            if reader.is_past(range) {
+                break;
+            }
+        }
+        let found: Vec<_> = (0..columns.len()).map(|index| columns.get(index).unwrap()).collect();
+        let within = |of: &[Decoded]| {
+            let within = of.iter().filter(|sample| range.contains(sample.time_ns));
+            told(&within.copied().collect::<Vec<_>>())
+        };
+        assert_eq!(within(&found), within(samples), "{range:?}");
+    }
+}
+
+fn outline(samples: &[Decoded]) -> Outline {
+    Outline {
+        count: samples.len() as u16,
+        last_ns: samples[samples.len() - 1].time_ns,
+        ascends: samples.is_sorted_by(|a, b| a.time_ns < b.time_ns),
+    }
+}
+
+fn steady_of(samples: &[Decoded], bytes: Vec<u8>) -> Result<Steady, Vec<u8>> {
+    Steady::of(bytes, outline(samples))
 }
 
 /// A sample's value, which is the same at any scale.
@@ -125,6 +166,31 @@ fn a_regular_gauge_takes_one_byte_a_sample() {
     assert!(check(&samples, b"") <= 100 + 14);
 }
 
+/// Long stretches of one byte a sample are passed over many at a time, before the range and behind.
+#[test]
+fn what_lies_outside_the_range_is_passed_over() {
+    let sample = |i: i64| Decoded {
+        time_ns: 1_700_000_000_000_000_000 + i * 10_000_000_000,
+        kind_scale: KindScale::new(Kind::Integer, 0),
+        bits: (50 + i * i % 64) as u64,
+    };
+    let steps = (0..150).chain([155, 153, 151]).chain(156..300).chain([90]).chain(301..350);
+    let samples: Vec<_> = steps.map(sample).collect();
+    check(&samples, b"");
+    let bytes = write(&samples, b"");
+    for at in 0..samples.len() {
+        let range = TimeRange::new(samples[at].time_ns, samples[at].time_ns);
+        let mut columns = Columns::default();
+        let mut reader = Reader::new(&bytes);
+        reader.next();
+        while reader.left() > 0 {
+            reader.run(range, &mut columns);
+            reader.next().into_iter().for_each(|sample| columns.push(sample, &bytes));
+        }
+        assert!(columns.len() < 10, "{at}: {} of them were kept", columns.len());
+    }
+}
+
 #[test]
 fn what_goes_on_regularly_is_steady_and_nothing_else_is() {
     let sample = |i: i64| Decoded {
@@ -133,7 +199,7 @@ fn what_goes_on_regularly_is_steady_and_nothing_else_is() {
         bits: (5_000 + i % 7) as u64,
     };
     let steady: Vec<_> = (0..100).map(sample).collect();
-    let is_steady = |samples: &[Decoded]| Steady::of(write(samples, b"")).is_ok();
+    let is_steady = |samples: &[Decoded]| steady_of(samples, write(samples, b"")).is_ok();
     assert!(is_steady(&steady) && is_steady(&steady[..2]));
     let but = |at: usize, change: &dyn Fn(&mut Decoded)| {
         let mut samples = steady.clone();
@@ -279,7 +345,7 @@ proptest! {
             bits: *whole as u64,
         };
         let samples: Vec<_> = all.iter().enumerate().map(sample).collect();
-        prop_assert!(Steady::of(write(&samples, b"")).is_ok());
+        prop_assert!(steady_of(&samples, write(&samples, b"")).is_ok());
         check(&samples, b"");
     }
 }

@@ -68,7 +68,7 @@ impl Expr {
 }
 
 /// What a field or tag is taken for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Cast {
     /// `::float`
     Float,

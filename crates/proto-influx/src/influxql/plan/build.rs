@@ -183,30 +183,33 @@ pub(super) struct Builder<'a> {
     pub(super) schema: &'a Schema<'a>,
 }
 
+/// What has a slot: a name with its type, or a call by its text.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Placed {
+    Ref(Ref),
+    Call(String),
+}
+
 /// Names and calls of a selection, each once, and their slots.
 #[derive(Default)]
 struct Slots {
-    places: BTreeMap<String, usize>,
+    places: BTreeMap<Placed, usize>,
     calls: Vec<(Expr, usize)>,
     refs: Vec<(Ref, usize)>,
 }
 
 impl Slots {
     fn place(&mut self, expr: &Expr) -> Option<usize> {
-        let is_call = match expr {
-            Expr::Call { name, .. } => !is_math(name),
-            Expr::Var { .. } => false,
+        let placed = match expr {
+            Expr::Call { name, .. } if !is_math(name) => Placed::Call(expr.to_string()),
+            Expr::Var { name, cast } => Placed::Ref((name.clone(), *cast)),
             _ => return None,
         };
-        if !is_call && matches!(expr, Expr::Call { .. }) {
-            return None;
-        }
-        let key = expr.to_string();
-        if let Some(slot) = self.places.get(&key) {
+        if let Some(slot) = self.places.get(&placed) {
             return Some(*slot);
         }
         let slot = self.places.len();
-        self.places.insert(key, slot);
+        self.places.insert(placed, slot);
         match expr {
             Expr::Var { name, cast } => self.refs.push(((name.clone(), *cast), slot)),
             _ => self.calls.push((expr.clone(), slot)),
@@ -224,16 +227,15 @@ impl<'a> Builder<'a> {
     pub(super) fn select(
         &self,
         statement: &Statement,
-        options: &Options,
+        mut options: Options,
     ) -> Result<Select, PlanError> {
         (self.context.admit)(statement.select.fields.len()).map_err(PlanError::new)?;
         let (columns, mut slots) = self.columns(statement)?;
         slots.refs.sort_by(|a, b| a.0.0.cmp(&b.0.0));
-        let mut options = options.clone();
         options.carried = slots.refs.iter().map(|(reference, _)| reference.clone()).collect();
         let carried: Vec<Slot> =
             slots.refs.iter().map(|((_, found), index)| slot(*index, *found)).collect();
-        let mut inputs = Vec::new();
+        let mut inputs = Vec::with_capacity(slots.calls.len().max(1));
         if slots.calls.is_empty() {
             if options.carried.iter().any(|(_, found)| found.is_some()) {
                 let rows = self.limited(self.carried_rows(statement, &options)?, &options);
@@ -300,7 +302,7 @@ impl<'a> Builder<'a> {
 
     /// Rows that carry values and have none of their own.
     fn carried_rows(&self, statement: &Statement, options: &Options) -> Result<Rows, PlanError> {
-        let mut inputs = Vec::new();
+        let mut inputs = Vec::with_capacity(1);
         // Where rows come head by head, nothing stands between them and their limit.
         let are_by_head = options.limit > 0 && options.order_by == options.heads();
         let rows_max = match are_by_head {
@@ -372,7 +374,8 @@ impl<'a> Builder<'a> {
         let carried = options.carried.iter();
         let carried = carried.map(|(name, found)| columns.taken(name, *found)).collect();
         let inside = options.inside(inner, self.context)?;
-        let select = self.select(inner, &inside)?;
+        let inner_heads = inside.heads();
+        let select = self.select(inner, inside)?;
         let mut condition_slots = Vec::new();
         let condition = match &options.condition {
             None => None,
@@ -386,7 +389,7 @@ impl<'a> Builder<'a> {
                 Ok(Some(condition_slots.len() - 1))
             })?),
         };
-        let (heads, inner_heads) = (options.heads(), inside.heads());
+        let heads = options.heads();
         let relabel = (heads.len() != inner_heads.len()).then_some(heads);
         let nested = Nested { select, value, carried, condition, condition_slots, relabel };
         Ok(Some(Rows::Nested(Box::new(nested))))

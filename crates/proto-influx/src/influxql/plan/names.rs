@@ -41,30 +41,36 @@ fn collect<'e>(expr: &'e Expr, names: &mut Vec<&'e str>) {
 
 /// The names of all columns, each once: those that come twice are numbered.
 pub(super) fn column_names(statement: &Statement) -> Vec<String> {
-    let mut fields: Vec<Field> = Vec::new();
-    for field in &statement.select.fields {
-        fields.push(field.clone());
+    let fields = &statement.select.fields;
+    let mut columns: Vec<(Option<&str>, Cow<'_, str>)> = Vec::with_capacity(fields.len());
+    for field in fields {
+        columns.push((field.alias.as_deref(), field_name(field)));
         if let Expr::Call { name, args } = &field.expr
             && is_top(name)
         {
             let refs = args.iter().skip(1).filter(|arg| matches!(arg, Expr::Var { .. }));
-            fields.extend(refs.map(|arg| Field { expr: arg.clone(), alias: None }));
+            columns.extend(refs.map(|arg| (None, expr_name(arg))));
         }
     }
-    let mut counts: HashMap<String, usize> = HashMap::new();
-    for alias in fields.iter().filter_map(|field| field.alias.as_ref()) {
-        counts.insert(alias.clone(), 1);
-    }
-    let mut names = Vec::with_capacity(fields.len() + 1);
+    let mut names = Vec::with_capacity(columns.len() + 1);
     if !statement.omits_time {
         names.push(statement.time_name.clone());
     }
-    for field in &fields {
-        if let Some(alias) = field.alias.as_ref().filter(|alias| !alias.is_empty()) {
-            names.push(alias.clone());
+    if let [(None, name)] = &*columns {
+        // Alone, it has no like.
+        names.push(name.clone().into_owned());
+        return names;
+    }
+    let mut counts: HashMap<String, usize> = HashMap::new();
+    for alias in columns.iter().filter_map(|(alias, _)| *alias) {
+        counts.insert(alias.to_owned(), 1);
+    }
+    for (alias, name) in columns {
+        if let Some(alias) = alias.filter(|alias| !alias.is_empty()) {
+            names.push(alias.to_owned());
             continue;
         }
-        let mut name = field_name(field).into_owned();
+        let mut name = name.into_owned();
         if let Some(mut count) = counts.get(&name).copied() {
             let numbered = loop {
                 let numbered = format!("{name}_{count}");

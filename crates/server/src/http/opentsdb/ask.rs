@@ -2,12 +2,12 @@
 
 use super::facts::with_view;
 use super::names::Names;
-use super::{Call, namespace_of, refuse, refuse_with, rollup, store};
+use super::{Call, refuse, refuse_with, rollup, store};
 use crate::http::guard::FOREIGN;
 use crate::http::routes::Right;
 use crate::http::{
-    Asker, PLAIN, Reply, accepts_gzip, body, check_database, is_preview, means_preview,
-    preview_json, reply,
+    self, Asker, PLAIN, Reply, accepts_gzip, body, check_database, is_preview, means_preview,
+    named_database, or_usual, preview_json, reply, status_of_missing,
 };
 use crate::metrics::now_ns;
 use crate::queries::Ended;
@@ -48,13 +48,17 @@ pub(super) async fn query(shared: &Arc<Shared>, call: Call) -> Result<Reply, Rep
         body: &text.bytes,
     };
     let reading = reading_of(&scope, &call.query, &text.bytes).await?;
-    let parsed = reading.read(|| Request::parse(&asked_for, now_ns() / NANOS_PER_MILLI));
+    let (params, parsed) = reading.read(|| {
+        let params = Params::parse(&call.query);
+        let parsed = Request::parse_with(&asked_for, &params, now_ns() / NANOS_PER_MILLI);
+        (params, parsed)
+    });
     let request = parsed.map_err(|error| refuse(&error))?;
     let may_delete = shared.config.opentsdb_allow_delete
         && call.is_trusted
         && call.who.may_throughout(&scope.database, Access::Write);
     let is_preview = request.deletes
-        && is_preview(&Params::parse(&call.query), &text.bytes)
+        && is_preview(&params, &text.bytes)
             .map_err(|reason| refuse_with(StatusCode::BAD_REQUEST, reason))?;
     if is_preview && !call.who.may_throughout(&scope.database, Access::Write) {
         let text = "a preview of a delete needs the right to delete: write, in all measurements";
@@ -73,7 +77,7 @@ pub(super) async fn query(shared: &Arc<Shared>, call: Call) -> Result<Reply, Rep
     }
     let asked = text_asked(&call.query, &text.bytes);
     let only_reads = !request.deletes;
-    let question = again(&request, texts(&call.query, &text.bytes)).filter(|_| only_reads);
+    let question = again(&request, texts(&params, &text.bytes)).filter(|_| only_reads);
     let title = scope.title(&asked).asking(question);
     let job = scope.job_called(title, move |scope, work| {
         // Names need not stay what they are: each run looks them up again.
@@ -107,7 +111,8 @@ pub(super) async fn graph(shared: &Arc<Shared>, call: Call) -> Result<Reply, Rep
         Form::Picture => (PNG, false),
     };
     let asked = text_asked(query, b"");
-    let title = scope.title(&asked).asking(again(&graph.request, texts(query, b"")));
+    let title =
+        scope.title(&asked).asking(again(&graph.request, texts(&Params::parse(query), b"")));
     let job = scope.job_called(title, move |scope, work| {
         scope.remembering(asked.clone(), work, |work| match graph.form {
             Form::Lines => run_lines(scope, &mut graph.request, work),
@@ -192,8 +197,10 @@ pub(in crate::http) struct Scope {
 impl Scope {
     pub(in crate::http) fn of(shared: &Arc<Shared>, call: &Call) -> Result<Self, Reply> {
         let store = store(shared)?;
-        let namespace = namespace_of(shared, store, call, Right::Read)?;
-        let database = call.database(shared);
+        let named = named_database(&call.query, &call.headers);
+        let namespace = http::namespace_of(shared, store, named.as_ref(), Right::Read)
+            .map_err(|missing| refuse_with(status_of_missing(&missing), missing.to_string()))?;
+        let database = or_usual(shared, named);
         let rollups = shared.config.opentsdb_rollups.rollups.as_deref();
         let tables = rollups.into_iter().flat_map(Rollups::tables);
         let tables = tables.filter_map(|table| rollups::find(store, &database, table)).collect();
@@ -292,6 +299,12 @@ impl Scope {
 
     /// The request's plans, once all names it needs were found and its tables were chosen.
     fn plans(&self, request: &mut Request, names: &Names<'_>) -> Result<Vec<Series>, Failure> {
+        self.find_names(request, names)?;
+        self.plans_of_known(request, names)
+    }
+
+    /// Refuses a request that needs a name which nothing stored has.
+    fn find_names(&self, request: &Request, names: &Names<'_>) -> Result<(), Failure> {
         // What is deleted should be there.
         let may_be_unknown = self.unknown_is_empty && !request.deletes;
         for name in request.required_names() {
@@ -299,6 +312,14 @@ impl Scope {
                 return Err(failure(name.error()));
             }
         }
+        Ok(())
+    }
+
+    fn plans_of_known(
+        &self,
+        request: &mut Request,
+        names: &Names<'_>,
+    ) -> Result<Vec<Series>, Failure> {
         if let Some(store) = self.shared.store() {
             rollup::choose_tables(&self.shared, store, &self.database, names, request)
                 .map_err(failure)?;
@@ -361,13 +382,23 @@ fn run_json(scope: &Scope, request: &mut Request, work: &mut Work<'_>) -> Result
         let load = |view: &View<'_>| request.load_facts(view);
         with_view(store, work.snapshot, scope, &Cell::new(None), &meter, load).map_err(failure)?;
     }
-    let plans = scope.plans(request, &names)?;
+    // To find a series and to find its names take as long as each other. Where tables are chosen,
+    // they are chosen by what is there.
+    let has_tables = scope.shared.config.opentsdb_rollups.rollups.is_some();
+    let is_told = request.is_told_by_series() && !request.deletes && !has_tables;
+    let plans = match is_told {
+        true => scope.plans_of_known(request, &names)?,
+        false => scope.plans(request, &names)?,
+    };
     let request = &*request;
     let may_hold = may_hold(&meter);
     let budget = Budget::new(&may_hold);
     let tsuid_of = Box::new(|sid| names.tsuid_of(sid).ok().flatten());
     let mut encoder = Encoder::new(request, tsuid_of, &budget);
     let ran = work.run(&plans, &mut |frame, out| encoder.frame(frame, out).map_err(failure))?;
+    if is_told && ran.series_selected == 0 {
+        scope.find_names(request, &names)?;
+    }
     if let (true, Some(store)) = (request.deletes, store) {
         delete(request, &names, store, &scope.caller())?;
     }

@@ -222,7 +222,7 @@ fn facts(
 /// What a series weighs that an answer is to hold.
 fn weight(stored: &Stored) -> usize {
     let Stored { metric, tags, .. } = stored;
-    let of_tags: usize = tags.iter().map(|(name, value)| name.len() + value.len()).sum();
+    let of_tags: usize = tags.iter().map(|tag| tag.name.len() + tag.value.len()).sum();
     // Once as it is and once as it is written, with what surrounds its names.
     2 * (metric.len() + of_tags + tags.len() * 64 + 256)
 }

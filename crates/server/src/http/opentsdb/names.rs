@@ -4,7 +4,7 @@ use crate::store::Store;
 use foliot_engine::SymbolKind;
 use foliot_exec::{Charge, Error, Query, listed, selected};
 use foliot_model::{
-    DEFAULT_FIELD, Label, Matcher, Name, NamespaceId, Samples, Selector, Test, TimeRange, Value,
+    DEFAULT_FIELD, Matcher, Name, NamespaceId, Samples, Selector, Test, TimeRange, Value,
 };
 use foliot_plan::{Listing, What};
 use foliot_proto_opentsdb::{
@@ -185,24 +185,16 @@ impl Names<'_> {
 
     /// A stored series with its names and their numbers.
     pub(super) fn stored(&self, sid: u32) -> Result<Option<Stored>, Error> {
-        let Some(identity) = self.query.snapshot.identity(sid)? else { return Ok(None) };
-        let id = |kind, name: &str| self.query.snapshot.symbol_id(kind, name);
-        let Some(measurement) = id(SymbolKind::Measurement, &identity.measurement)? else {
-            return Ok(None);
-        };
+        let snapshot = self.query.snapshot;
+        let Some(identity) = snapshot.identity(sid)? else { return Ok(None) };
+        let Some(numbers) = snapshot.numbers(sid)? else { return Ok(None) };
         let (field, metric) = match &*identity.field {
             DEFAULT_FIELD => (None, identity.measurement.to_string()),
-            name => (id(SymbolKind::Field, name)?, format!("{}.{name}", identity.measurement)),
+            name => (Some(numbers.field), format!("{}.{name}", identity.measurement)),
         };
-        let mut pairs = Vec::with_capacity(identity.labels.len());
-        for label in &identity.labels {
-            let name = id(SymbolKind::LabelName, &label.name)?;
-            pairs.extend(name.zip(id(SymbolKind::LabelValue, &label.value)?));
-        }
-        let tag = |label: &Label| (label.name.to_string(), label.value.to_string());
-        let tags = identity.labels.iter().map(tag).collect();
-        let tsuid = Tsuid { measurement, field, tags: pairs };
-        Ok(Some(Stored { sid, metric, tags, tsuid }))
+        let (measurement, tags) = (numbers.measurement, numbers.labels.to_vec());
+        let tsuid = Tsuid { measurement, field, tags };
+        Ok(Some(Stored { sid, metric, tags: identity.labels, tsuid }))
     }
 
     /// The latest sample of a series that can be printed.
