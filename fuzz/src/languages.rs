@@ -316,7 +316,7 @@ fn with_view<T>(query: &Query<'_>, facts: &Facts, asks: impl FnOnce(&View<'_>) -
     asks(&View {
         now_ms: NOW_MS,
         namespace: 0,
-        fact: &|kind, key| facts.borrow().get(&(kind.to_owned(), key.to_owned())).cloned(),
+        fact: &|kind, key| Ok(facts.borrow().get(&(kind.to_owned(), key.to_owned())).cloned()),
         facts: &|kind, prefix| {
             let facts = facts.borrow();
             let is_wanted = |of: &str, key: &str| of == kind && key.starts_with(prefix);
@@ -330,6 +330,7 @@ fn with_view<T>(query: &Query<'_>, facts: &Facts, asks: impl FnOnce(&View<'_>) -
         },
         assign: &uid,
         in_use: &in_use,
+        keep: &|_| Ok(()),
         note: &|change| {
             change_fact(facts, change);
             Ok(())
