@@ -96,6 +96,11 @@ fn each_format_has_each_value_as_it_was_written() {
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let row = &json["results"][0]["series"][0]["values"][0];
     assert_eq!(row, &serde_json::json!(["2026-01-01T00:00:00Z", 21.5, 63]));
+    // The server's own answer is one document, however many series it has.
+    assert_eq!(server.post("/write?db=default", "rain,site=a v=1").status, 204);
+    let output = query(&address).args(["SHOW TAG KEYS", "--format", "json"]).output().unwrap();
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(json["results"][0]["series"].as_array().unwrap().len(), 2, "{json}");
     server.stop();
 }
 
@@ -168,14 +173,19 @@ fn a_pipe_chooses_databases_as_a_terminal_does() {
         .spawn()
         .unwrap();
     let lines = b"use second;\nSELECT temperature FROM climate\nuse third\n\
-                  SELECT humidity FROM climate\nfrom(bucket: \"second\") |> last()\nquit\nSELECT\n";
+                  SELECT humidity FROM climate\nfrom(bucket: \"second\") |> last()\nhlep\n\
+                  start nonsense\nformat parquet\nexit now\nquit\nSELECT\n";
     child.stdin.take().unwrap().write_all(lines).unwrap();
     let output = child.wait_with_output().unwrap();
     let (out, err) = said(&output);
     assert_eq!(output.status.code(), Some(1));
     assert!(out.contains("12.25") && out.contains("18446744073709551615"), "{out}");
     let lines: Vec<_> = err.lines().collect();
-    let [third, flux] = &lines[..] else { panic!("{err}") };
+    let [third, flux, word, time, parquet, exit] = &lines[..] else { panic!("{err}") };
+    assert_eq!(*word, "foliot: line 6: hlep is no statement; help lists what can be said");
+    assert!(time.contains("line 7: Invalid time: nonsense") && time.contains("1h-ago"), "{time}");
+    assert!(parquet.contains("`foliot query --format parquet"), "{parquet}");
+    assert!(exit.contains("line 9: exit stands alone"), "{exit}");
     assert_eq!(*third, "foliot: line 3: there is no database third, but default, second");
     assert!(
         flux.starts_with("foliot: line 5: this looks like Flux, which Foliot does not"),

@@ -231,6 +231,13 @@ const REFUSALS: &[Refusal<'_>] = &[
         "standard input: no column holds times, as 2026-01-31T10:00:00Z or seconds since 1970: \
              name it with --time COLUMN; the columns are a, v\n",
     ),
+    // One time is enough to tell what the column holds.
+    (
+        "time,v\n2026-01-01,1\nyesterday,2\n",
+        &["--measurement", "m", "--dry-run"],
+        1,
+        "standard input:3: \"yesterday\" is no time: write it as 2026-01-31T10:00:00Z",
+    ),
     (
         "2026-01-01,kitchen,21.5\n2026-01-02,kitchen,21.5\n",
         M,

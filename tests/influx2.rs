@@ -225,6 +225,17 @@ fn what_an_influxdb_2_refuses_is_told() {
     influx.set("/api/v2/buckets?limit=100", json(r#"{"buckets": []}"#));
     let refused = run(&["import", "influx2", "--from", &from, "--db", "nope", "--dry-run"]);
     assert!(said(&refused).contains("there is no bucket \"nope\""), "{}", said(&refused));
+    // One that lists its buckets and does not answer Flux leaves no store behind.
+    let bucket = r#"{"buckets": [{"id": "01", "orgID": "0f", "name": "garden"}]}"#;
+    influx.set("/api/v2/buckets?limit=100", json(bucket));
+    influx
+        .set("/api/v2/query?orgID=0f", Answer { status: 501, ..json(r#"{"message":"no Flux"}"#) });
+    let scratch = Scratch::new();
+    let store = scratch.path().join("store");
+    let words = ["import", "influx2", "--from", &from, "--data-dir", store.to_str().unwrap()];
+    let refused = run(&words);
+    assert!(said(&refused).contains("no Flux"), "{}", said(&refused));
+    assert!(!store.exists(), "{}", said(&refused));
 }
 
 #[test]

@@ -104,9 +104,8 @@ fn mistakes_are_answered_with_one_sentence() {
     for lasts in ["365", "0d", "never"] {
         refused(&run(&[&token[..], &[lasts]].concat()), &[lasts, "365d"]);
     }
-    let server = Server::start(dir.path(), &[]);
-    let output =
-        run(&["serve", "--listen", "127.0.0.1:0", "--data-dir", dir.path().to_str().unwrap()]);
+    let server = Server::start(&dir.path().join("data"), &[]);
+    let output = run(&["serve", "--listen", "127.0.0.1:0", "--data-dir", data]);
     refused(&output, &["in use by another Foliot process", "--data-dir"]);
     assert_eq!(server.get("/-/ready").status, 200, "the first one is not disturbed");
 }

@@ -363,7 +363,7 @@ fn a_missing_file_of_rules_fails_a_check_and_not_a_start() {
     for words in [["--prometheus", name], ["--prometheus-config", name]] {
         let checked = foliot().args(["config", "check"]).args(words).output().unwrap();
         let said = String::from_utf8(checked.stderr).unwrap();
-        assert_eq!(checked.status.code(), Some(1), "{words:?}: {said}");
+        assert_eq!(checked.status.code(), Some(2), "{words:?}: {said}");
         assert!(
             said.contains("rule_files: there is no file ") && said.contains("gone.yml"),
             "{said}"

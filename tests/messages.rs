@@ -72,6 +72,25 @@ fn commands_say_what_is_wrong_and_what_to_do() {
             &["--format", "cannot be xlsx", "line, opentsdb, ticktock, parquet, csv"],
         ),
         (&["export", "--format", "line", "--url", "http://h"], 2, &["--url", "foliot backup"]),
+        (&["export", "--format", "line", "--retention", "1d"], 2, &["--retention", "help export"]),
+        (&["export", "--format", "line", "--measurement", "m"], 2, &["`foliot help export`"]),
+        (&["import", "influx", "--precision", "s"], 2, &["`foliot help import influx`"]),
+        (&["backup", "--keep", "7d", "x"], 2, &["--keep", "`foliot help backup`"]),
+        (&["serve", "--keep", "7d"], 2, &["--keep", "--retention TIME"]),
+        (&["serve", "--user", "x"], 2, &["--user", "`foliot help serve`"]),
+        (&["retention", "--keep", "30"], 2, &["--keep", "'30' is not a time", "30d"]),
+        (&["import", "influx", "--from", "h"], 2, &["'h' is no address of a server"]),
+        (&["import", "influx", neither, "--url", "h"], 2, &["'h' is no address of a server"]),
+        (
+            &["import", "csv", neither, "--url", "http://h:1", "--data-dir", store],
+            2,
+            &["--url <URL>", "--data-dir <VALUE>", "give one of them"],
+        ),
+        (
+            &["import", "influx", neither, "--url", "http://h:1", "--wal-ack", "os"],
+            2,
+            &["--url <URL>", "--wal-ack <VALUE>"],
+        ),
         (&["export", "--format", "line", "--nosuch"], 2, &["--nosuch", "`foliot help export`"]),
         (&["import"], 2, &["`foliot import` needs", "influx", "`foliot help import`"]),
         (&["user"], 2, &["`foliot user` needs", "password", "`foliot help user`"]),
@@ -126,8 +145,8 @@ fn commands_say_what_is_wrong_and_what_to_do() {
         (&["serve", "--set", "limits.seris=1"], 2, &["limits.seris", "limits.series?"]),
         (&["serve", "--set", "query_second=1"], 2, &["did you mean limits.query_seconds?"]),
         (&["config", "check", "--config", settings], 2, &["did you mean limits.body_bytes?"]),
-        (&["config", "check", "--from", influx], 1, &["InfluxDB", "foliot import influx --from"]),
-        (&["config", "check", "--from", neither], 1, &["neither an opentsdb.conf nor"]),
+        (&["config", "check", "--from", influx], 2, &["InfluxDB", "foliot import influx --from"]),
+        (&["config", "check", "--from", neither], 2, &["neither an opentsdb.conf nor"]),
         (
             &["config", "check", "--mqtt-broker", "h:1", "--mqtt-topics", "a/#/b"],
             2,
@@ -137,6 +156,50 @@ fn commands_say_what_is_wrong_and_what_to_do() {
             &["config", "check", "--mqtt-broker", "h:1", "--mqtt-topics", "a,b+/c"],
             2,
             &["mqtt.topics names 'b+/c'", "+ stands for a whole level"],
+        ),
+        (&["config", "check", "--limits-series", "0"], 2, &["limits.series is 0"]),
+        (
+            &["config", "check", "--tls-certificate", "/nowhere/c.pem", "--tls-key", neither],
+            2,
+            &["/nowhere/c.pem"],
+        ),
+        (&["config", "check", "--data-dir", neither], 2, &["data_dir", "name a directory"]),
+        (
+            &["config", "check", "--listen-udp", "--listen-statsd", "127.0.0.1:4242"],
+            2,
+            &["listen.statsd is 127.0.0.1:4242", "listen.udp", "listen.address"],
+        ),
+        (&["config", "check", "--http-hosts", "a b,c"], 2, &["http.hosts names 'a b'", "tsdb.lan"]),
+        (
+            &["config", "check", "--http-cors-domains", "nonsense"],
+            2,
+            &["http.cors_domains names 'nonsense'", "https://dashboards.example"],
+        ),
+        (
+            &["config", "check", "--prometheus-external-url", "nonsense"],
+            2,
+            &["prometheus.external_url is 'nonsense'"],
+        ),
+        (
+            &["config", "check", "--access-password-length-min", "99999"],
+            2,
+            &["access.password_length_min is 99999", "at most 1024"],
+        ),
+        (
+            &["config", "check", "--config", settings, "--from", opentsdb],
+            2,
+            &["--config <FILE>", "--from <FILE>", "give one of them"],
+        ),
+        (
+            &["serve", "--listen", "127.0.0.1:0", "--data-dir", cert],
+            1,
+            &["holds key.pem and no store", "missing or empty"],
+        ),
+        (&["import", "influx", neither, "--data-dir", cert], 1, &["holds key.pem and no store"]),
+        (
+            &["user", "token", "t", "--role", "admin", "--data-dir", cert],
+            1,
+            &["holds key.pem and no store"],
         ),
         (&["serve", "--tls-key", "x"], 2, &["tls.certificate and tls.key", "is missing"]),
         (&["serve", "--config", influx], 2, &["InfluxDB", "foliot import influx --from"]),
@@ -248,6 +311,14 @@ fn commands_say_what_is_wrong_and_what_to_do() {
         ["body_byte", "wal.ack", "limits.serie", "head.bytes", "WALL", "merge.parts", "loud"]
     {
         assert_eq!(said.matches(word).count(), 1, "{word} in {said}");
+    }
+    // What has no effect is said, and nothing is refused for it.
+    let idle = ["--mqtt-topics", "t", "--access", "--insecure"];
+    let output = foliot().args(["config", "check"]).args(idle).output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success() && said.ends_with("all settings are good\n"), "{said}");
+    for key in ["mqtt.topics has no effect", "listen.insecure has no effect"] {
+        assert!(said.contains(key), "{said}");
     }
     // What the peer has as it is here is not called off.
     let peer = dir.path().join("opentsdb.conf");
@@ -401,6 +472,8 @@ fn who_asks_a_server_wrongly_is_told_what_is_right() {
             &["--format", "table, csv, json, markdown"][..],
         ),
         (&["query", "--start", "1h-ago", "SHOW DATABASES"], 2, &["begin with m=", "WHERE time >="]),
+        (&["query", "m=x", "--start", ""], 2, &["--start", "there is none", "1h-ago"]),
+        (&["query", "m=x", "--end", "noon"], 2, &["--end", "2026/01/31-12:00:00"]),
         (&["query", "--user", "u", "q"], 2, &["--user u", "NAME:PASSWORD"]),
         (&["query", "--user", "u:p", "--token", "t", "q"], 2, &["--user"]),
         (&["query", "--token", "a\nb", "q"], 2, &["a token is one word"]),

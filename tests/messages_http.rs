@@ -27,7 +27,8 @@ fn requests_that_lack_something_are_told_what() {
     let bucket =
         r#"{"name":"b","orgID":"1","retentionRules":[{"type":"expire","everySeconds":60}]}"#;
     let response = server.post("/api/v2/buckets", bucket);
-    assert_eq!(response.status, 201, "a bucket may keep a minute: {}", response.text());
+    let said = response.text();
+    assert!(response.status == 400 && said.contains("an hour (3600) at least"), "{said}");
     assert!(server.talk(b"help\n").contains(" auth"), "telnet's help names auth");
     server.stop();
 }
@@ -76,6 +77,10 @@ fn requests_that_find_nothing_are_shown_the_way() {
         ("POST", "/wirte?db=d", 404, "nothing is at /wirte; did you mean /write?"),
         ("GET", "/helth", 404, "nothing is at /helth; did you mean /health?"),
         ("GET", "/-/readi", 404, "nothing is at /-/readi; did you mean /-/ready?"),
+        ("GET", "/sql", 404, "nothing is at /sql; did you mean /api/v3/query_sql?"),
+        ("GET", "/api/sql", 404, "Did you mean /api/v3/query_sql?"),
+        ("GET", "/api/v1/qurey", 404, "did you mean /prometheus/api/v1/query?"),
+        ("GET", "/api/query?start=2026-01-31&m=sum:m", 400, "2026/01/31-12:00:00"),
         ("POST", "/metrics/job/x", 404, "; push to /api/v1/import/prometheus/metrics/job/NAME"),
         ("GET", "/render?target=a", 404, "; Graphite's questions are not answered"),
         ("GET", "/wp-login.php", 404, "nothing is at /wp-login.php; see / for what is"),

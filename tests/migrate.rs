@@ -584,6 +584,92 @@ fn an_import_makes_no_database_that_nobody_else_may_make() {
     assert!(listed.starts_with("default.autogen "), "{listed}");
 }
 
+/// What an export of a store leaves there: names, lengths and times of its files.
+fn trace(dir: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap());
+    let mut found: Vec<String> = entries
+        .map(|entry| {
+            let meta = entry.metadata().unwrap();
+            format!("{:?} {} {:?}", entry.file_name(), meta.len(), meta.modified().unwrap())
+        })
+        .collect();
+    found.sort_unstable();
+    found
+}
+
+#[test]
+fn an_export_keeps_the_retention_of_the_store_and_leaves_it_as_it_is() {
+    let scratch = Scratch::new();
+    let (store, backups) = (scratch.path().join("store"), scratch.path().join("backups"));
+    let server = Server::start(&store, &[]);
+    for (metric, at) in [("old", 1_700_000_000), ("audit", 1_700_000_000), ("new", now_s())] {
+        server.talk(format!("put {metric} {at} 1 h=a\n").as_bytes());
+    }
+    server.wait_for_metric("foliot_rows_total{protocol=\"telnet\"}", 3.0);
+    server.stop();
+    let kept = ["--retention", "1d", "--retention-rules", "audit=forever"];
+    let server = Server::start(&store, &kept);
+    let backed_up = run(&["backup", backups.to_str().unwrap()], &store);
+    assert!(backed_up.status.success(), "{}", said(&backed_up));
+    server.stop();
+    let backup = std::fs::read_dir(&backups).unwrap().next().unwrap().unwrap().path();
+    for dir in [&store, &backup] {
+        let before = trace(dir);
+        for variable in ["forever", "1h"] {
+            let mut export = foliot();
+            export.args(["export", "--format", "opentsdb", "--data-dir"]).arg(dir);
+            let exported = export.env("FOLIOT_RETENTION_TIME", variable).output().unwrap();
+            assert!(exported.status.success(), "{}", said(&exported));
+            let text = String::from_utf8(exported.stdout).unwrap();
+            let metrics: Vec<_> =
+                text.lines().map(|line| line.split(' ').next().unwrap()).collect();
+            assert_eq!(metrics, ["audit", "new"], "{text}");
+        }
+        assert_eq!(trace(dir), before);
+    }
+}
+
+fn now_s() -> u64 {
+    let since = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap();
+    since.as_secs()
+}
+
+#[test]
+fn a_dump_goes_to_the_database_that_is_said_if_it_names_one() {
+    let one = "# DDL\nCREATE DATABASE \"garden\" WITH NAME \"weekly\"\n# DML\n\
+               # CONTEXT-DATABASE:garden\n# CONTEXT-RETENTION-POLICY:weekly\nm v=1 1\n";
+    let two = "# CONTEXT-DATABASE:house\n# CONTEXT-RETENTION-POLICY:autogen\nm v=2 2\n";
+    let ddl = "# DDL\nCREATE DATABASE garden WITH NAME weekly\n\
+               CREATE DATABASE house WITH NAME autogen\n# DML\n# CONTEXT-DATABASE:garden\nm v=1 1\n";
+    let scratch = Scratch::new();
+    let (dump, store) = (scratch.path().join("dump"), scratch.path().join("store"));
+    let import = |text: &str, flags: &[&str]| {
+        std::fs::write(&dump, text).unwrap();
+        run(&[&["import", "influx", dump.to_str().unwrap()][..], flags].concat(), &store)
+    };
+    let listed = || {
+        let listed = foliot().args(["retention", "--data-dir"]).arg(&store).output().unwrap();
+        let text = String::from_utf8(listed.stdout).unwrap();
+        let name = |line: &str| line.split(' ').next().unwrap().to_owned();
+        text.lines().map(name).collect::<Vec<_>>()
+    };
+    for (text, flags, flag) in [
+        (ddl, ["--db", "scratch"], "databases garden and house, which --db scratch"),
+        (&format!("{one}{two}"), ["--rp", "x"], "policies weekly and autogen, which --rp x"),
+    ] {
+        let refused = import(text, &flags);
+        assert_eq!(refused.status.code(), Some(2), "{}", said(&refused));
+        assert!(said(&refused).contains(flag), "{}", said(&refused));
+    }
+    assert!(import(one, &["--db", "scratch"]).status.success());
+    assert!(listed().contains(&"scratch.weekly".to_owned()), "{:?}", listed());
+    assert!(!listed().contains(&"garden.weekly".to_owned()), "{:?}", listed());
+    assert!(import(&format!("{one}{two}"), &[]).status.success());
+    for place in ["garden.weekly", "house.autogen"] {
+        assert!(listed().contains(&place.to_owned()), "{place}: {:?}", listed());
+    }
+}
+
 /// A data directory that Prometheus 2.42 wrote, and what that answered; `testdata/README.md` says
 /// more.
 fn prometheus() -> (PathBuf, Vec<Json>) {

@@ -511,6 +511,7 @@ fn what_changes_something_refuses_what_it_does_not_know() {
         (r#"{"retentionRules":[{"everySeconds":"3600"}]}"#, "everySeconds"),
         (r#"{"retentionRules":[{"everySeconds":3600.5}]}"#, "everySeconds"),
         (r#"{"retentionRules":[{"everySeconds":-1}]}"#, "everySeconds"),
+        (r#"{"retentionRules":[{"everySeconds":1}]}"#, "an hour (3600) at least"),
         (r#"{"retentionRules":[{"everySecond":3600}]}"#, "everySecond"),
         (r#"{"retentionRules":{"everySeconds":3600}}"#, "retentionRules"),
         (r#"{"retentionRules":[{"everySeconds":60},{"everySeconds":70}]}"#, "one retention rule"),

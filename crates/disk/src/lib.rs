@@ -28,16 +28,22 @@ mod real;
 mod sim;
 #[cfg(test)]
 mod tests;
+mod untouched;
 
 pub use layer::Layer;
 pub use real::RealDisk;
 pub use sim::{FaultKind, SimDisk};
+pub use untouched::Untouched;
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
+
+/// Carries the lock of its directory. A file rather than the directory itself, because network file
+/// systems lock only what is open for writing.
+const LOCK_FILE: &str = "lock";
 
 /// The outside world as the store sees it. Paths are absolute or relative to the process.
 ///

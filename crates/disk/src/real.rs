@@ -1,6 +1,6 @@
 //! The real half: the operating system's files, clock and randomness.
 
-use crate::{AppendFile, DirLock, Disk, ReadFile};
+use crate::{AppendFile, DirLock, Disk, LOCK_FILE, ReadFile};
 use foliot_lock::{Rank, RwLock};
 use rustix::fs::OFlags;
 use std::collections::hash_map::RandomState;
@@ -12,9 +12,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
-/// Carries the lock of its directory. A file rather than the directory itself, because network file
-/// systems lock only what is open for writing.
-const LOCK_FILE: &str = "lock";
 const REWRITE_CHUNK_BYTES: usize = 1 << 20;
 
 /// Why nothing is done in a directory any more whose name leads elsewhere.

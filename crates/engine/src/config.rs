@@ -47,6 +47,9 @@ pub struct Config {
     pub retention_rules: Vec<RetentionRule>,
     /// Bytes that all parts together may take; the oldest samples make room.
     pub retention_bytes_max: u64,
+    /// Whether these three are as the store was told last, whatever they say here: for who reads a
+    /// store and is not its server.
+    pub keeps_retention: bool,
     /// What is deleted leaves the disk within this long, if the store has time to merge.
     pub delete_deadline: Duration,
     /// A series is active when it was written within this long, or the same time before that.
@@ -82,6 +85,7 @@ impl Default for Config {
             retention: None,
             retention_rules: Vec::new(),
             retention_bytes_max: u64::MAX,
+            keeps_retention: false,
             delete_deadline: Duration::from_secs(3600),
             index_active_window: Duration::from_secs(3600),
             epoch_dead_min: 500_000,

@@ -114,6 +114,16 @@ impl Named {
     }
 }
 
+/// Whether a new store may be made beside a file or directory of this name: what a mount has of
+/// itself, what is hidden, and what the store gives no number to.
+pub(crate) fn is_harmless(name: &str) -> bool {
+    let unnumbered = [AUDIT, AUDIT_BEFORE, BACKUPS, BACKUPS_NEW, BALLAST, QUARANTINE];
+    name.starts_with('.')
+        || name == "lost+found"
+        || unnumbered.contains(&name)
+        || parse(name).is_some()
+}
+
 /// Reads a name; nothing for names that the store does not give.
 pub(crate) fn parse(name: &str) -> Option<Named> {
     let middle = |prefix: &str, suffix: &str| name.strip_prefix(prefix)?.strip_suffix(suffix);

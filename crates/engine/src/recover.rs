@@ -114,7 +114,11 @@ pub(crate) fn open_within(
 
     // Nothing is written to the wal before all of it was read.
     let background = config.background && first.end().is_none();
-    let config = Arc::new(Config { background, ..config.clone() });
+    let config = match config.keeps_retention {
+        true => retention::kept(config, &catalog),
+        false => config.clone(),
+    };
+    let config = Arc::new(Config { background, ..config });
     let wal = Wal::open(
         disk.clone(),
         dir.to_owned(),
@@ -288,6 +292,14 @@ fn create(disk: &dyn Disk, dir: &Path) -> Result<Manifest, Error> {
             offset: 0,
             reason: format!("missing, while there is a file {name} that it should name"),
         });
+    }
+    // Who names a directory by mistake finds a store among their own files otherwise.
+    if let Some(name) = names.iter().find(|name| !filenames::is_harmless(name)) {
+        return Err(Error::Invalid(format!(
+            "{} holds {name} and no store: name a directory that is missing or empty with \
+             --data-dir",
+            dir.display()
+        )));
     }
     let mut manifest = Manifest {
         store_id: disk.random(),

@@ -24,6 +24,7 @@ use crate::ingest::Ingest;
 use crate::manifest::PartEntry;
 use crate::store::Engine;
 use crate::view::Beyond;
+use foliot_codec::varint::{get_u64, put_u64};
 use foliot_index::{Identity, SidSet};
 use foliot_model::{DEFAULT_NAMESPACE, KeyParts, NamespaceId, Selector, Test, TimeRange};
 use std::collections::BTreeMap;
@@ -35,6 +36,10 @@ const KEEP_KIND: &str = "retention";
 /// The key of the time that samples are kept where a namespace was told nothing, as it was when the
 /// store was last opened.
 const DEFAULT_KEY: &str = "default";
+/// The key of the rules by which series are kept for other times, as they were when the store was
+/// last opened: for each its measurement, its time in nanoseconds (u64), 0 for ever, and how many
+/// labels it names, with their names and values; texts have their length in front.
+const RULES_KEY: &str = "rules";
 /// Facts: floors that were made physical, in nanoseconds (i64); by namespace and class, `3/0`.
 const EXPIRED_KIND: &str = "expired";
 /// A fact: numbers that divide files written before series changed their class from those after
@@ -69,6 +74,25 @@ impl RetentionRule {
     fn class(&self) -> u32 {
         let seconds = |keep: Duration| keep.as_secs().clamp(1, u64::from(CLASS_FOREVER) - 1);
         self.keep.map_or(CLASS_FOREVER, |keep| seconds(keep) as u32)
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) {
+        put_text(&self.measurement, out);
+        put_u64(out, self.keep.map_or(0, |keep| keep_ns(keep).max(1) as u64));
+        put_u64(out, self.labels.len() as u64);
+        for (name, value) in &self.labels {
+            put_text(name, out);
+            put_text(value, out);
+        }
+    }
+
+    fn decode(bytes: &mut &[u8]) -> Option<Self> {
+        let measurement = get_text(bytes)?;
+        let nanos = get_u64(bytes).ok()?;
+        let keep = (nanos > 0).then(|| Duration::from_nanos(nanos));
+        let count = get_u64(bytes).ok()?;
+        let labels = (0..count).map(|_| Some((get_text(bytes)?, get_text(bytes)?)));
+        Some(Self { labels: labels.collect::<Option<_>>()?, measurement, keep })
     }
 
     /// Whether it is for series of this measurement, with labels as `label` tells them.
@@ -332,6 +356,43 @@ pub(crate) fn stayed(catalog: &Catalog) -> Option<Stayed> {
     Some(Stayed { now_ns: i64::from_le_bytes(*now), for_ns: i64::from_le_bytes(*stayed) })
 }
 
+/// Settings of a store with the retention that it was told last.
+pub(crate) fn kept(config: &Config, catalog: &Catalog) -> Config {
+    let cap = catalog.get(EXPIRED_KIND, EXPIRED_BY_SIZE);
+    let cap = cap.and_then(|bytes| bytes.get(8..)?.first_chunk().copied());
+    Config {
+        retention: kept_default(catalog),
+        retention_rules: kept_rules(catalog),
+        retention_bytes_max: cap.map_or(u64::MAX, u64::from_le_bytes),
+        ..config.clone()
+    }
+}
+
+/// How long samples were kept where a namespace was told nothing; nothing is for ever.
+fn kept_default(catalog: &Catalog) -> Option<Duration> {
+    let bytes = catalog.get(KEEP_KIND, DEFAULT_KEY)?;
+    let nanos = u64::from_le_bytes(*bytes.first_chunk()?);
+    (nanos > 0).then(|| Duration::from_nanos(nanos))
+}
+
+fn kept_rules(catalog: &Catalog) -> Vec<RetentionRule> {
+    let bytes = catalog.get(KEEP_KIND, RULES_KEY).unwrap_or_default();
+    let mut rest = &*bytes;
+    std::iter::from_fn(|| RetentionRule::decode(&mut rest)).collect()
+}
+
+fn put_text(text: &str, out: &mut Vec<u8>) {
+    put_u64(out, text.len() as u64);
+    out.extend_from_slice(text.as_bytes());
+}
+
+fn get_text(bytes: &mut &[u8]) -> Option<String> {
+    let len = usize::try_from(get_u64(bytes).ok()?).ok()?;
+    let (text, rest) = bytes.split_at_checked(len)?;
+    *bytes = rest;
+    String::from_utf8(text.to_vec()).ok()
+}
+
 /// Numbers that divide files written before series changed their class from those after.
 pub(crate) fn reclassified(catalog: &Catalog) -> Vec<u64> {
     let bytes = catalog.get(RECLASSIFIED_KIND, "").unwrap_or_default();
@@ -411,9 +472,7 @@ impl Engine {
         let store = self.store();
         let ingest = &store.ingest;
         let keep = ingest.config().retention;
-        let kept = ingest.catalog().get(KEEP_KIND, DEFAULT_KEY);
-        let kept = kept.and_then(|bytes| bytes.first_chunk().copied()).map(u64::from_le_bytes);
-        let kept = kept.filter(|nanos| *nanos > 0).map(Duration::from_nanos);
+        let kept = kept_default(ingest.catalog());
         let mut note = None;
         if kept != keep {
             let caller = Caller { door: "settings", ..Caller::default() };
@@ -424,6 +483,12 @@ impl Engine {
             note = is_shorter.then(|| self.tell_shorter(kept, keep)).flatten();
         }
         let rules = ingest.config().retention_rules.clone();
+        if kept_rules(ingest.catalog()) != rules {
+            let mut bytes = Vec::new();
+            rules.iter().for_each(|rule| rule.encode(&mut bytes));
+            let bytes = (!bytes.is_empty()).then_some(&*bytes);
+            ingest.change_catalog(KEEP_KIND, RULES_KEY, bytes)?;
+        }
         self.set_retention_rules(rules)?;
         Ok(note)
     }

@@ -13,7 +13,7 @@ use clap_complete::Shell;
 use foliot_engine::MayLose;
 use foliot_migrate::settings;
 use foliot_server::Config;
-use foliot_server::config::{KEYS, Key, Layers, together};
+use foliot_server::config::{KEYS, Keep, Key, Layers, Setting, together};
 use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -58,7 +58,7 @@ pub(crate) enum Command {
     /// Read everything in a store and say what is wrong, after mending it if so wished.
     Check { data_dir: PathBuf, repair: Repair },
     /// Say what is kept for how long, and what would expire if it were `keep`.
-    Retention { layers: Layers, keep: Option<String>, accepts_clock: bool },
+    Retention { layers: Layers, keep: Option<Keep>, accepts_clock: bool },
     /// Show a file or a store in words.
     Inspect { path: PathBuf, spelling: Spelling },
     /// Make a certificate that signs itself.
@@ -137,7 +137,7 @@ pub(crate) fn read() -> Result<Command, String> {
         }
         Some(("retention", matches)) => Ok(Command::Retention {
             layers: layers(matches)?,
-            keep: text(matches, "keep"),
+            keep: matches.get_one("keep").copied(),
             accepts_clock: matches.get_flag("accept-clock"),
         }),
         Some(("inspect", matches)) => {
@@ -201,6 +201,7 @@ pub(crate) fn command_line() -> Clap {
                     Arg::new("from")
                         .long("from")
                         .value_name("FILE")
+                        .conflicts_with("config")
                         .help("Says what becomes of an opentsdb.conf or TickTock's tt.conf"),
                 )
                 .arg(
@@ -360,6 +361,7 @@ fn retention() -> Clap {
     let keep = Arg::new("keep")
         .long("keep")
         .value_name("TIME")
+        .value_parser(Keep::read)
         .help("Says what would expire if samples were kept so long, such as 30d, 6mo or 1y");
     let accept = Arg::new("accept-clock")
         .long("accept-clock")
@@ -452,12 +454,26 @@ const STORE_KEYS: [&str; 9] = [
     "index.",
 ];
 
+/// The settings that are flags of a command on a store of its own.
+pub(crate) fn store_keys() -> impl Iterator<Item = &'static Key> {
+    KEYS.iter().filter(|key| STORE_KEYS.iter().any(|name| key.name.starts_with(name)))
+}
+
+/// The same, of a command that reads a store and leaves it as it is.
+const READER_KEYS: [&str; 5] =
+    ["data_dir", "limits.memory_bytes", "limits.registry_bytes", "head.", "cache."];
+
 /// Letters of a default that help has room for.
 const DEFAULT_LETTERS_MAX: usize = 60;
 
 /// Adds a flag for every setting of the store.
 pub(crate) fn with_store_settings(command: Clap) -> Clap {
-    with_flags(command, |key| STORE_KEYS.iter().any(|name| key.name.starts_with(name)))
+    with_flags(command, |key| store_keys().any(|own| own.name == key.name))
+}
+
+/// Adds a flag for every setting that matters to who only reads a store.
+pub(crate) fn with_reader_settings(command: Clap) -> Clap {
+    with_flags(command, |key| READER_KEYS.iter().any(|name| key.name.starts_with(name)))
 }
 
 /// Adds a flag for every setting.

@@ -4,7 +4,7 @@
 //! which it adds to. So it can be tried: on second names of all other files, in a directory that is
 //! gone afterwards. What that says is what the repair itself will say.
 
-use crate::offline::need_store;
+use crate::offline::{AS_OWNER, need_store, spelled};
 use crate::progress::{Rest, bytes_in, told};
 use foliot_disk::{Disk, RealDisk};
 use foliot_engine::{Checked, MayLose, Repaired, check, repair};
@@ -83,6 +83,9 @@ fn try_repair(data_dir: &Path, may_lose: MayLose) -> Result<(String, bool), Stri
         ErrorKind::WouldBlock => {
             format!("{} is in use by another Foliot process", data_dir.display())
         }
+        ErrorKind::PermissionDenied => {
+            format!("cannot lock {}: {error}; {AS_OWNER}", data_dir.display())
+        }
         _ => format!("cannot lock {}: {error}", data_dir.display()),
     })?;
     let cannot = |error: std::io::Error| {
@@ -138,7 +141,7 @@ fn mend(
     said: &mut String,
 ) -> Result<Repaired, String> {
     let done = told(Rest::Bytes(total(dir)), |disk| repair(&disk, dir, may_lose));
-    let done = done.map_err(|error| renamed(&error.to_string(), dir, named))?;
+    let done = done.map_err(|error| renamed(&spelled(&error), dir, named))?;
     for (what, sentences) in [(mended, &done.mended), (lost, &done.lost)] {
         for sentence in sentences {
             said.push_str(&format!("{what}: {}\n", renamed(sentence, dir, named)));
@@ -151,7 +154,7 @@ fn mend(
 fn look(dir: &Path, named: &Path, what: &str, said: &mut String) -> Result<Checked, String> {
     need_store(&RealDisk::new(), dir).map_err(|error| renamed(&error, dir, named))?;
     let checked = told(Rest::Bytes(total(dir)), |disk| check(&disk, dir));
-    let checked = checked.map_err(|error| renamed(&error.to_string(), dir, named))?;
+    let checked = checked.map_err(|error| renamed(&spelled(&error), dir, named))?;
     for note in &checked.notes {
         said.push_str(&format!("note: {}\n", renamed(note, dir, named)));
     }

@@ -1,6 +1,7 @@
 //! What is wrong with a command line, in one sentence that says what is right.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use foliot_model::edits;
 
 /// What is wrong with it.
 pub(crate) fn sentence(error: &clap::Error) -> String {
@@ -14,7 +15,8 @@ pub(crate) fn sentence(error: &clap::Error) -> String {
     let argument = text(ContextKind::InvalidArg).unwrap_or_default();
     let usage = error.get(ContextKind::Usage).map(ToString::to_string).unwrap_or_default();
     let usage = usage.trim().trim_start_matches("Usage: ");
-    let guess = text(ContextKind::SuggestedArg).or_else(|| text(ContextKind::SuggestedSubcommand));
+    let flag = text(ContextKind::SuggestedArg).filter(|flag| is_near(&argument, flag));
+    let guess = flag.or_else(|| text(ContextKind::SuggestedSubcommand));
     let guess = guess.map_or_else(
         || format!("; `{}` lists all flags", help_of(usage)),
         |guess| format!("; did you mean {guess}?"),
@@ -43,6 +45,7 @@ pub(crate) fn sentence(error: &clap::Error) -> String {
             let value = text(ContextKind::InvalidValue).unwrap_or_default();
             let why = std::error::Error::source(error).map(ToString::to_string);
             let why = why.unwrap_or_else(|| format!("`{}` shows how", help_of(usage)));
+            let value = if value.is_empty() { "empty" } else { &value };
             format!("{argument} cannot be {value}: {why}")
         }
         ErrorKind::MissingRequiredArgument => {
@@ -64,6 +67,14 @@ pub(crate) fn sentence(error: &clap::Error) -> String {
             line.trim_start_matches("error: ").to_owned()
         }
     }
+}
+
+/// Whether somebody may have meant a flag: a third of its letters may be wrong, beyond that a guess
+/// would mislead.
+fn is_near(argument: &str, flag: &str) -> bool {
+    let bare = |flag: &str| flag.trim_start_matches('-').to_owned();
+    let (argument, flag) = (bare(argument), bare(flag));
+    edits(&argument, &flag) * 3 <= flag.len()
 }
 
 fn conflict(argument: &str, others: &[String], usage: &str) -> String {
@@ -143,7 +154,7 @@ fn ours(argument: &str, usage: &str) -> Option<&'static str> {
         "--dir" | "--path" | "--datadir" | "--data" | "--storage.tsdb.path" if !asks => {
             "--data-dir DIR"
         }
-        "--storage.tsdb.retention.time" | "--keep" => "--retention TIME",
+        "--storage.tsdb.retention.time" | "--keep" if is_of(usage, "serve") => "--retention TIME",
         "--config.file" | "--conf" => "--config FILE",
         "--password" if asks => "--user NAME:PASSWORD",
         _ => return None,

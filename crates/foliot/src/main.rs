@@ -75,7 +75,7 @@ fn run(command: Command) -> Result<ExitCode, Failed> {
         Command::Bench(own) => return Ok(bench(own)),
         Command::Query(ask) => return Ok(query::perform(*ask)?),
         Command::Top(watch) => top::perform(&watch),
-        Command::Import(what) => return Ok(moving::import(&what)?),
+        Command::Import(what) => return moving::import(&what),
         Command::Export(what) => return Ok(moving::export(&what)?),
         Command::Serve(layers) => return serve(&layers),
         Command::Print(text) => print(&text),
@@ -90,16 +90,20 @@ fn run(command: Command) -> Result<ExitCode, Failed> {
         Command::ConfigCheck(layers) => {
             let config = layers.config();
             config.check().map_err(Failed::usage)?;
-            if !config.prometheus_config.0.is_empty() {
-                print(&monitor::check(Path::new(&config.prometheus_config.0))?)?;
+            config.check_files().map_err(Failed::usage)?;
+            let file = Path::new(&config.prometheus_config.0);
+            if !file.as_os_str().is_empty() {
+                print(&monitor::check(file).map_err(Failed::usage)?)?;
             }
-            for note in notes_on_memory(config, machine::memory_bytes()) {
+            for note in notes(config, machine::memory_bytes()) {
                 print(&format!("{note}\n"))?;
             }
             print("all settings are good\n")
         }
-        Command::ConfigPrometheus(file) => print(&monitor::check(&file)?),
-        Command::ConfigFrom(file, layers) => moving::settings(&file, layers),
+        Command::ConfigPrometheus(file) => print(&monitor::check(&file).map_err(Failed::usage)?),
+        Command::ConfigFrom(file, layers) => {
+            return moving::settings(&file, layers).map(|()| ExitCode::SUCCESS);
+        }
         Command::ConfigShow { layers, is_effective } => {
             let line = |(key, value, origin)| format!("{key:32} = {value:24} # {origin}\n");
             let memory = is_effective.then(machine::memory_bytes).flatten();
@@ -115,7 +119,7 @@ fn run(command: Command) -> Result<ExitCode, Failed> {
             return Ok(judge(checking::check_store(&data_dir, repair)?)?);
         }
         Command::Retention { layers, keep, accepts_clock } => {
-            print(&offline::retention(layers.config(), keep.as_deref(), accepts_clock)?)
+            print(&offline::retention(layers.config(), keep, accepts_clock)?)
         }
         Command::Inspect { path, spelling } => {
             let mut out = BufWriter::new(Output::default());
@@ -162,7 +166,7 @@ fn open(
 /// What is in the way of opening a store, and what to do about damage.
 pub(crate) fn unopened(error: &foliot_engine::Error, dir: &Path) -> String {
     match error.is_damage() {
-        false => error.to_string(),
+        false => offline::spelled(error),
         true if !dir.is_dir() => {
             format!("{error}; name a directory that is there, or can be made, with --data-dir")
         }
@@ -185,7 +189,7 @@ fn serve(layers: &Layers) -> Result<ExitCode, Failed> {
     for cut in config.cuts(machine_bytes) {
         log::info!("{cut}");
     }
-    if let Some(note) = beyond_memory(config, machine_bytes) {
+    for note in config.idle().into_iter().chain(beyond_memory(config, machine_bytes)) {
         log::warn!("{note}");
     }
     let config = &config.clone().fit(machine_bytes);
@@ -256,9 +260,11 @@ fn started(config: &Config, server: &Server) -> String {
     )
 }
 
-/// What a server would cut to fit the memory, and that more may be taken than there is.
-fn notes_on_memory(config: &Config, machine_bytes: Option<u64>) -> Vec<String> {
-    let mut notes = config.cuts(machine_bytes);
+/// What has no effect, what a server would cut to fit the memory, and that more may be taken than
+/// there is.
+fn notes(config: &Config, machine_bytes: Option<u64>) -> Vec<String> {
+    let mut notes = config.idle();
+    notes.extend(config.cuts(machine_bytes));
     notes.extend(beyond_memory(config, machine_bytes));
     notes
 }

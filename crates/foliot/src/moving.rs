@@ -4,12 +4,12 @@ mod arguments;
 
 pub(crate) use arguments::{Move, export_command, import_command, read};
 
-use crate::USAGE;
+use crate::Failed;
 use crate::offline::need_store;
 use crate::output::{Output, note, print};
 use crate::progress::{self, REPORT_INTERVAL, Rest, pace, told};
 use crate::remote::{client_at, visible};
-use foliot_disk::{Disk, RealDisk};
+use foliot_disk::{Disk, RealDisk, Untouched};
 use foliot_engine::{Engine, is_store};
 use foliot_migrate::influx::files::{self, Files};
 use foliot_migrate::influx::version2;
@@ -21,7 +21,7 @@ use foliot_migrate::{
 use foliot_model::{Name, Selector, Test, TimeRange};
 use foliot_schema::Databases;
 use foliot_server::config::Layers;
-use foliot_server::machine;
+use foliot_server::{Config, machine};
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
@@ -123,27 +123,31 @@ impl Origin {
     }
 }
 
-/// Brings a dump in. The code says failure when a line was refused.
-pub(crate) fn import(what: &Move) -> Result<ExitCode, String> {
-    let mut origin = match Origin::open(what) {
-        Err(Error::Told(reason)) => {
-            tell(&format!("foliot: {reason}\n"));
-            return Ok(ExitCode::from(USAGE));
+impl From<Error> for Failed {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Told(_) | Error::BadUrl { .. } => Self::usage(error.to_string()),
+            error => Self::from(error.to_string()),
         }
-        origin => origin.map_err(sentence)?,
-    };
+    }
+}
+
+/// Brings a dump in. The code says failure when a line was refused.
+pub(crate) fn import(what: &Move) -> Result<ExitCode, Failed> {
+    let mut origin = Origin::open(what)?;
     let began = Instant::now();
     let (progress, faults) = match &what.url {
-        _ if what.is_dry => bring(what, &mut origin, Target::Nowhere).map_err(sentence)?,
+        _ if what.is_dry => bring(what, &mut origin, Target::Nowhere)?,
         Some(url) => {
-            let client = client_at(url)?;
-            bring(what, &mut origin, Target::Server(&client)).map_err(sentence)?
+            let client = client_at(url).map_err(Failed::usage)?;
+            bring(what, &mut origin, Target::Server(&client))?
         }
         None => {
             let disk = Arc::new(RealDisk::new());
             let data_dir = &what.layers.config().data_dir;
             let is_new = !is_store(&*disk, data_dir);
-            let engine = open(what, disk, "go through the running server with --url")?;
+            let settings = crate::store(&fitted(what));
+            let engine = open(what, disk, settings, "go through the running server with --url")?;
             if is_new {
                 // Who meant another directory, or a server, sees it here.
                 note(&format!(
@@ -154,7 +158,7 @@ pub(crate) fn import(what: &Move) -> Result<ExitCode, String> {
             }
             let outcome = bring(what, &mut origin, Target::Store(&engine));
             let closed = engine.close();
-            let outcome = outcome.map_err(sentence)?;
+            let outcome = outcome?;
             closed.map_err(|error| format!("the store was not closed in order: {error}"))?;
             outcome
         }
@@ -204,7 +208,10 @@ fn bring(
         (Origin::Parquet(file, _), _) => parquet::import(file, &mut import)?,
         (Origin::Csv(file, _), _) => csv::import(file, &mut import)?,
         (Origin::File(source), "ticktock") => ticktock::import(source, &mut import)?,
-        (Origin::File(source), "influx") => influx::import(source, &mut import)?,
+        (Origin::File(source), "influx") => {
+            let (database, policy) = (what.database.as_deref(), what.policy.as_deref());
+            influx::import(source, database, policy, &mut import)?;
+        }
         (Origin::File(source), _) => opentsdb::import(source, &mut import)?,
     }
     import.finish()
@@ -290,7 +297,14 @@ fn export_from(
     pace: &Pace,
 ) -> Result<(String, ExitCode), String> {
     let instead = "export a backup: `foliot backup DIR` makes one while a server runs";
-    let engine = open(what, disk, instead)?;
+    // Whose settings they are does not matter: a backup is exported anywhere, and stays a backup.
+    let reads_only = foliot_engine::Config {
+        keeps_retention: true,
+        background: false,
+        wal_reserve_bytes: 0,
+        ..crate::store(&fitted(what))
+    };
+    let engine = open(what, Arc::new(Untouched::new(disk)), reads_only, instead)?;
     let database = what.database.as_deref().unwrap_or("default");
     let policy = what.policy.as_deref().unwrap_or("autogen");
     let namespace = engine
@@ -339,17 +353,17 @@ fn export_from(
 }
 
 /// Prints what becomes of another server's settings, and says whether they are good.
-pub(crate) fn settings(file: &Path, mut layers: Layers) -> Result<(), String> {
+pub(crate) fn settings(file: &Path, mut layers: Layers) -> Result<(), Failed> {
     let name = file.display();
+    let wrong = |why| Failed::usage(format!("{name}: {why}"));
     let text = std::fs::read_to_string(file)
-        .map_err(|error| format!("cannot read the settings in {name}: {error}"))?;
-    let settings = settings::read(&text).map_err(|why| format!("{name}: {why}"))?;
+        .map_err(|error| Failed::usage(format!("cannot read the settings in {name}: {error}")))?;
+    let settings = settings::read(&text).map_err(wrong)?;
     for (key, value, _) in &settings.pairs {
-        layers.add_pair(&format!("{key}={value}")).map_err(|why| format!("{name}: {why}"))?;
+        layers.add_pair(&format!("{key}={value}")).map_err(wrong)?;
     }
-    let toml = settings.to_toml();
-    print(&toml)?;
-    layers.config().check()
+    print(&settings.to_toml())?;
+    layers.config().check().map_err(Failed::usage)
 }
 
 fn output(path: &Path) -> Result<Box<dyn Write + Send>, String> {
@@ -385,12 +399,22 @@ fn figures(exported: &Exported) -> String {
     text + "\n"
 }
 
+/// The settings, as this machine's memory has room for them.
+fn fitted(what: &Move) -> Config {
+    what.layers.config().clone().fit(machine::memory_bytes())
+}
+
 /// Opens the store that the settings name; `instead` says what to do while a server has it open.
-fn open(what: &Move, disk: Arc<dyn Disk>, instead: &str) -> Result<Engine, String> {
-    let config = what.layers.config().clone().fit(machine::memory_bytes());
-    Engine::open(disk, &config.data_dir, crate::store(&config)).map_err(|error| match error {
+fn open(
+    what: &Move,
+    disk: Arc<dyn Disk>,
+    settings: foliot_engine::Config,
+    instead: &str,
+) -> Result<Engine, String> {
+    let data_dir = &what.layers.config().data_dir;
+    Engine::open(disk, data_dir, settings).map_err(|error| match error {
         foliot_engine::Error::Locked(_) => format!("{error}, or {instead}"),
-        error => crate::unopened(&error, &config.data_dir),
+        error => crate::unopened(&error, data_dir),
     })
 }
 

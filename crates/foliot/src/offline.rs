@@ -104,6 +104,7 @@ fn need_apart(data_dir: &Path, into: &Path) -> Result<(), String> {
 pub(crate) fn restore(from: &Path, data_dir: &Path) -> Result<(String, bool), String> {
     let disk = RealDisk::new();
     if !is_store(&disk, from) {
+        need_rights(from)?;
         let place = from.display();
         return Err(match newest(&disk, from) {
             Some(newest) => format!(
@@ -126,7 +127,7 @@ pub(crate) fn restore(from: &Path, data_dir: &Path) -> Result<(String, bool), St
         ));
     }
     let copy = |disk: Arc<dyn Disk>| backup(&*disk, from, data_dir, None);
-    let done = told(Rest::Bytes(read_twice(from)), copy).map_err(|error| error.to_string())?;
+    let done = told(Rest::Bytes(read_twice(from)), copy).map_err(|error| spelled(&error))?;
     let (from, to) = (from.display(), data_dir.display());
     Ok((format!("restored {from} to {to}: {}\n", figures(&done)), is_sound(&done)))
 }
@@ -151,12 +152,12 @@ fn new_directory(disk: &RealDisk, into: &Path) -> Result<PathBuf, String> {
 /// goes if `retention.size` is set.
 pub(crate) fn retention(
     config: &Config,
-    keep: Option<&str>,
+    keep: Option<Keep>,
     accepts_clock: bool,
 ) -> Result<String, String> {
     let disk = RealDisk::new();
     need_store(&disk, &config.data_dir)?;
-    let keep = keep.map(Keep::read).transpose()?.and_then(|keep| keep.0);
+    let keep = keep.and_then(|keep| keep.0);
     // Without threads nothing expires while we look; the cap is only counted.
     let settings = foliot_engine::Config {
         background: false,
@@ -198,23 +199,50 @@ pub(crate) fn retention(
     Ok(out)
 }
 
+/// What helps who may not look at a store.
+pub(crate) const AS_OWNER: &str = "run this as the user that the store belongs to";
+
+/// Refuses a file or directory that this user may not look into: it would seem to hold nothing, or
+/// not to be there.
+fn need_rights(path: &Path) -> Result<(), String> {
+    let looked = std::fs::metadata(path).and_then(|found| match found.is_dir() {
+        true => std::fs::read_dir(path).map(drop),
+        false => std::fs::File::open(path).map(drop),
+    });
+    match looked {
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+            Err(format!("cannot read {}: {error}; {AS_OWNER}", path.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What a store's error says to who may not read or write its files.
+pub(crate) fn spelled(error: &foliot_engine::Error) -> String {
+    match error {
+        foliot_engine::Error::Io { doing, source, .. }
+            if source.kind() == ErrorKind::PermissionDenied && *doing != "create" =>
+        {
+            format!("{error}; {AS_OWNER}")
+        }
+        error => error.to_string(),
+    }
+}
+
 /// Refuses a directory without a store: opening one there would make it.
 pub(crate) fn need_store(disk: &dyn Disk, dir: &Path) -> Result<(), String> {
-    match (is_store(disk, dir), std::fs::read_dir(dir)) {
-        (true, _) => Ok(()),
-        (false, Err(error)) if error.kind() == std::io::ErrorKind::PermissionDenied => {
-            Err(format!(
-                "cannot read {}: {error}; run this as the user that the store belongs to",
-                dir.display()
-            ))
-        }
-        (false, _) if has_files(disk, dir) => Err(format!(
+    match is_store(disk, dir) {
+        true => return Ok(()),
+        false => need_rights(dir)?,
+    }
+    match has_files(disk, dir) {
+        true => Err(format!(
             "{} holds files of a store without their manifest: put it back, or have \
              `foliot check --repair --data-dir {}` make it again",
             dir.display(),
             dir.display()
         )),
-        (false, _) => Err(format!(
+        false => Err(format!(
             "there is no store in {}; name its directory with --data-dir",
             dir.display()
         )),
@@ -283,6 +311,7 @@ pub(crate) fn inspect_path(
     spelling: Spelling,
     out: &mut dyn Write,
 ) -> Result<u64, String> {
+    need_rights(path)?;
     if !path.exists() {
         return Err(format!(
             "there is no {}; name a data directory, or a file in one",

@@ -12,6 +12,7 @@ use crate::remote;
 use clap::{Arg, ArgMatches, Command as Clap};
 use foliot_migrate::client::Reading;
 use foliot_migrate::{Client, push_percent};
+use foliot_proto_opentsdb::check_time;
 use print::{Format, Printer};
 use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};
 use std::process::ExitCode;
@@ -82,9 +83,24 @@ pub(crate) fn command() -> Clap {
                 .value_parser(["table", "csv", "json", "markdown", "parquet"])
                 .default_value("table"),
         )
-        .arg(option("start", "TIME", "Where a question that begins with m= begins [1h-ago]"))
-        .arg(option("end", "TIME", "Where a question that begins with m= ends [now]"))
+        .arg(
+            option("start", "TIME", "Where a question that begins with m= begins [1h-ago]")
+                .value_parser(time),
+        )
+        .arg(
+            option("end", "TIME", "Where a question that begins with m= ends [now]")
+                .value_parser(time),
+        )
         .args(remote::arguments())
+}
+
+/// A time as questions in OpenTSDB's words have it.
+fn time(text: &str) -> Result<String, String> {
+    match check_time(text) {
+        Ok(()) => Ok(text.to_owned()),
+        Err(error) if error.details.is_empty() => Err(error.message),
+        Err(error) => Err(format!("{}. {}", error.message.trim_end_matches('.'), error.details)),
+    }
 }
 
 pub(crate) fn read(matches: &ArgMatches) -> Result<Ask, String> {
@@ -235,8 +251,11 @@ impl Ask {
                 self.client.post_as("/api/v3/query_sql", "application/json", body.as_bytes())
             }
             false => {
-                let form = parameters(&[("q", Some(statement)), ("db", Some(&*self.database))]);
-                self.client.post_form("/query", &format!("{form}&chunked=true"))
+                // In pieces an answer is several documents.
+                let chunked = (self.format != Format::Json).then_some("true");
+                let pairs =
+                    [("q", Some(statement)), ("db", Some(&*self.database)), ("chunked", chunked)];
+                self.client.post_form("/query", &parameters(&pairs))
             }
         };
         let answer = asked.map_err(|error| error.to_string())?;

@@ -85,13 +85,15 @@ pub(crate) fn refusal(status: u16, body: &[u8]) -> String {
     let json: Option<serde_json::Value> = serde_json::from_slice(body).ok();
     let error = json.as_ref().and_then(|json| json.get("error"));
     let said = error.and_then(|error| error.get("message").unwrap_or(error).as_str());
+    // Some of OpenTSDB's words are marked for browsers.
+    let said = said.map(|said| said.replace("<code>", "").replace("</code>", ""));
     match said {
         Some(said) if status == 401 => format!(
             "{said}; say who asks with --user NAME:PASSWORD, or with --token or FOLIOT_TOKEN"
         ),
         Some(said) => match error.and_then(|error| error.get("details")?.as_str()) {
             Some(details) => format!("{said}. {details}"),
-            None => said.to_owned(),
+            None => said,
         },
         None => {
             let text = String::from_utf8_lossy(body);

@@ -152,7 +152,9 @@ pub(crate) fn perform(config: &Config, act: Act) -> Result<(), String> {
     if !matches!(act, Act::Add { .. } | Act::Token { .. }) {
         need_store(&*disk, &config.data_dir)?;
     }
-    let opened = Engine::open(disk.clone(), &config.data_dir, crate::store(config));
+    // How long samples are kept is the server's to say.
+    let settings = foliot_engine::Config { keeps_retention: true, ..crate::store(config) };
+    let opened = Engine::open(disk.clone(), &config.data_dir, settings);
     let engine = opened.map_err(|error| match error {
         foliot_engine::Error::Locked(_) => format!(
             "{error}. While its server runs, ask that: `foliot query 'SHOW USERS'`, CREATE USER, \

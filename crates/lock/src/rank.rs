@@ -85,7 +85,7 @@ pub enum Rank {
     Damages,
     /// Small tables that are read and changed at once: databases, kinds, logins, queries, figures.
     Table,
-    /// Directories that the real disk has locked.
+    /// Directories that the real disk has locked, and files that an untouched one hides.
     Place,
     /// The simulated machine: any operation on its files may come under any lock of the store.
     Machine,

@@ -25,29 +25,50 @@ use std::io::Write;
 /// Imports a dump: lines with times in nanoseconds, in any order. Comments may name the database
 /// and policy of what follows (`# CONTEXT-DATABASE:db`, `# CONTEXT-RETENTION-POLICY:rp`), and
 /// statements between `# DDL` and `# DML` are passed over: places come into being by being written
-/// to.
+/// to. Where `database` and `policy` say other names, those hold; the dump may name only one then,
+/// as nobody means to mix what several have.
 ///
 /// # Errors
-/// When the dump cannot be read or storing fails as a whole.
-pub fn import(source: &mut Source<'_>, import: &mut Import<'_>) -> Result<(), Error> {
+/// When the dump cannot be read or storing fails as a whole, or names several of what was told.
+pub fn import(
+    source: &mut Source<'_>,
+    database: Option<&str>,
+    policy: Option<&str>,
+    import: &mut Import<'_>,
+) -> Result<(), Error> {
     let (mut line, mut more) = (Vec::new(), Vec::new());
     let mut place = import.place().clone();
+    let mut databases = Names { told: database, flag: "--db", what: "databases", found: None };
+    let mut policies = Names { told: policy, flag: "--rp", what: "policies", found: None };
+    let in_file = |error: Error, source: &Source<'_>| error.in_file(source.name());
     let mut is_ddl = false;
     while let Some(number) = source.next_line(&mut line)? {
         import.read(source.bytes_read(), source.bytes_total());
         if let Some(comment) = line.strip_prefix(b"#") {
             let comment = String::from_utf8_lossy(comment);
             match comment.trim().split_once(':') {
-                Some(("CONTEXT-DATABASE", name)) => name.trim().clone_into(&mut place.database),
+                Some(("CONTEXT-DATABASE", name)) => {
+                    let name = databases.named(name).map_err(|error| in_file(error, source))?;
+                    place.database = name;
+                }
                 Some(("CONTEXT-RETENTION-POLICY", name)) => {
-                    place.policy = Some(name.trim().to_owned());
+                    let name = policies.named(name).map_err(|error| in_file(error, source))?;
+                    place.policy = Some(name);
                 }
                 _ => is_ddl = comment.trim() == "DDL" || (is_ddl && comment.trim() != "DML"),
             }
             import.set_place(place.clone())?;
             continue;
         }
-        if is_ddl || line.trim_ascii().is_empty() {
+        if is_ddl {
+            // They stand first, so that nothing is stored of a dump that is refused.
+            if let Some((database, policy)) = created(&String::from_utf8_lossy(&line)) {
+                databases.named(database).map_err(|error| in_file(error, source))?;
+                policies.named(policy).map_err(|error| in_file(error, source))?;
+            }
+            continue;
+        }
+        if line.trim_ascii().is_empty() {
             continue;
         }
         // A string may hold line breaks.
@@ -58,6 +79,38 @@ pub fn import(source: &mut Source<'_>, import: &mut Import<'_>) -> Result<(), Er
         import.line(number, |out| out.extend_from_slice(&line))?;
     }
     Ok(())
+}
+
+/// Names of one kind in a dump, and the one that holds in place of them.
+struct Names<'n> {
+    told: Option<&'n str>,
+    flag: &'static str,
+    what: &'static str,
+    found: Option<String>,
+}
+
+impl Names<'_> {
+    /// The name that holds where the dump says `name`.
+    fn named(&mut self, name: &str) -> Result<String, Error> {
+        let name = name.trim();
+        let Some(told) = self.told else { return Ok(name.to_owned()) };
+        let first = self.found.get_or_insert_with(|| name.to_owned());
+        if first == name {
+            return Ok(told.to_owned());
+        }
+        let (flag, what) = (self.flag, self.what);
+        Err(Error::Told(format!(
+            "it holds the {what} {first} and {name}, which {flag} {told} would mix: leave {flag} \
+             out, and each keeps its name"
+        )))
+    }
+}
+
+/// Database and policy of a statement that makes them, as dumps have it.
+fn created(statement: &str) -> Option<(&str, &str)> {
+    let names = statement.trim().strip_prefix("CREATE DATABASE ")?;
+    let (database, policy) = names.split_once(" WITH NAME ")?;
+    Some((database.trim_matches('"'), policy.trim_matches('"')))
 }
 
 /// Writes series as `influx_inspect export` does, for its own import and for [`import`]; `database`

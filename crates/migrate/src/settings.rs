@@ -273,6 +273,7 @@ mod tests {
             log.level = TCP\n\
             tsdb.timestamp.resolution = second\n\
             tcp.buffer.size = 1mb\n\
+            tsdb.retention.threshold = 90min\n\
             mqtt.settings = [{\"broker\":\"dock\",\"port\":1883,\"topics\":[{\"topic\":\"t/a\",\
             \"format\":\"line\"},{\"topic\":\"t/b\",\"format\":\"json\"}]}]\n\
             cluster.servers = x\n";
@@ -285,6 +286,7 @@ mod tests {
             ("listen.udp", "true"),
             ("log.level", "debug"),
             ("limits.body_bytes", "1MiB"),
+            ("retention.time", "90m"),
             ("mqtt.broker", "dock:1883"),
             ("mqtt.topics", "t/a,t/b"),
         ];

@@ -21,6 +21,7 @@ mod words;
 pub use get::{conditions, matchers};
 pub use plan::metric_names;
 pub use texts::{text_of, texts};
+pub use time::check_time;
 pub use tsuid::Tsuid;
 pub(crate) use tsuid::write_id;
 pub use words::check_words;

@@ -56,7 +56,7 @@ pub use formula::{Formula, FormulaAnswer};
 pub use http::{Endpoint, HttpError, HttpRequest, Params, method, percent_decode, route};
 pub use key::KEY_SYNTAX;
 pub use lang::{
-    Output, Request, RequiredName, Tables, Tsuid, TsuidWhere, check_words, conditions,
+    Output, Request, RequiredName, Tables, Tsuid, TsuidWhere, check_time, check_words, conditions,
     deletes_refused, matchers, metric_names, text_of, texts,
 };
 pub use once::parse_once;

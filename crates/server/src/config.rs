@@ -20,6 +20,7 @@ pub use setting::{
 
 use crate::Ack;
 use crate::logging::LogFormat;
+use crate::tls::Tls;
 use foliot_engine::LABELS_MAX;
 use foliot_schema::DatabaseName;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -33,6 +34,9 @@ const PROGRAM_BYTES: u64 = 24 << 20;
 /// Least `limits.memory_bytes`: of what the program leaves, a share must hold a request, and
 /// another one a query.
 const MEMORY_BYTES_MIN: u64 = PROGRAM_BYTES + (16 << 20);
+
+/// Most characters that a new password may be asked to have.
+const PASSWORD_CHARS_MAX: u64 = 1024;
 
 /// One setting, by name.
 pub struct Key {
@@ -418,17 +422,7 @@ impl Config {
         if tls_needed && self.tls_certificate.0.is_empty() {
             return Err("tls.only and tls.client_ca need tls.certificate".to_owned());
         }
-        let domains = &self.http_cors_domains.0;
-        if domains.len() > 1 && domains.iter().any(|domain| domain == "*") {
-            return Err("http.cors_domains is either * or a list of origins".to_owned());
-        }
-        let is_name = |name: &str| {
-            let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
-            !name.is_empty() && name.bytes().all(is_part)
-        };
-        if !self.http_cors_headers.0.split(',').map(str::trim).all(is_name) {
-            return Err("http.cors_headers must be names of headers, without wildcards".to_owned());
-        }
+        self.check_pages()?;
         self.check_memory()?;
         self.check_mqtt()?;
         let positive = [
@@ -436,6 +430,8 @@ impl Config {
             ("limits.connections_per_address", self.limits_connections_per_address),
             ("limits.queries", self.limits_queries),
             ("limits.labels", self.limits_labels),
+            ("limits.series", self.limits_series),
+            ("limits.registry_bytes", self.limits_registry_bytes.0.unwrap_or(u64::MAX)),
             ("limits.body_bytes", self.limits_body_bytes.0),
             ("limits.decoded_body_bytes", self.limits_decoded_body_bytes.0),
             ("limits.pending_body_bytes", self.limits_pending_body_bytes.0),
@@ -493,6 +489,16 @@ impl Config {
         }
         // Datagrams have ports of their own.
         let datagrams = self.listen_statsd.0.map(|address| ("listen.statsd", address));
+        let takes_puts = |key: &str| matches!(key, "listen.address" | "listen.ticktock");
+        let mut of_udp = taken.iter().filter(|(key, _)| self.listen_udp && takes_puts(key));
+        if let Some((key, address)) = datagrams
+            && let Some((other, place)) = of_udp.find(|(_, place)| meet(*place, address))
+        {
+            return Err(format!(
+                "{key} is {address}, and listen.udp takes datagrams at {place}, as {other} has it: \
+                 give one of them another port"
+            ));
+        }
         for (key, address) in taken.into_iter().chain(datagrams) {
             let is_exposed = !address.ip().is_loopback();
             if is_exposed && !self.listen_insecure && !self.access_enabled {
@@ -501,6 +507,49 @@ impl Config {
                      listen on 127.0.0.1, ask for passwords with --access, or add --insecure"
                 ));
             }
+        }
+        Ok(())
+    }
+
+    /// What pages and people say of this server.
+    fn check_pages(&self) -> Result<(), String> {
+        let domains = &self.http_cors_domains.0;
+        if domains.len() > 1 && domains.iter().any(|domain| domain == "*") {
+            return Err("http.cors_domains is either * or a list of origins".to_owned());
+        }
+        let is_name = |name: &str| {
+            let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
+            !name.is_empty() && name.bytes().all(is_part)
+        };
+        if let Some(domain) = domains.iter().find(|domain| *domain != "*" && !is_origin(domain)) {
+            return Err(format!(
+                "http.cors_domains names '{domain}', which is no origin: write it as browsers do, \
+                 https://dashboards.example or http://localhost:3000"
+            ));
+        }
+        if let Some(host) = self.http_hosts.0.iter().find(|host| *host != "*" && !is_host(host)) {
+            return Err(format!(
+                "http.hosts names '{host}', which is no name of a machine: write it as tsdb.lan, \
+                 without a port"
+            ));
+        }
+        if self.access_password_length_min > PASSWORD_CHARS_MAX {
+            return Err(format!(
+                "access.password_length_min is {}, more than anybody would type: give at most \
+                 {PASSWORD_CHARS_MAX}",
+                self.access_password_length_min
+            ));
+        }
+        let url = &self.prometheus_external_url.0;
+        if !url.is_empty() && !["http://", "https://"].iter().any(|scheme| url.starts_with(scheme))
+        {
+            return Err(format!(
+                "prometheus.external_url is '{url}', which is no address: write it as \
+                 https://tsdb.example"
+            ));
+        }
+        if !self.http_cors_headers.0.split(',').map(str::trim).all(is_name) {
+            return Err("http.cors_headers must be names of headers, without wildcards".to_owned());
         }
         Ok(())
     }
@@ -565,6 +614,40 @@ impl Config {
         Some(memory.max(MEMORY_BYTES_MIN) - PROGRAM_BYTES)
     }
 
+    /// What has no effect as the settings are, a sentence for each.
+    pub fn idle(&self) -> Vec<String> {
+        let has_writers = !self.access_write_from.0.0.is_empty();
+        [
+            (
+                !self.mqtt_topics.0.is_empty() && self.mqtt_broker.0.is_none(),
+                "mqtt.topics has no effect: mqtt.broker names no broker",
+            ),
+            (
+                has_writers && !self.access_enabled,
+                "access.write_from has no effect: without access.enabled anybody may write",
+            ),
+            (
+                self.listen_insecure && self.access_enabled,
+                "listen.insecure has no effect: access.enabled asks for passwords",
+            ),
+        ]
+        .into_iter()
+        .filter_map(|(is_idle, what)| is_idle.then(|| what.to_owned()))
+        .collect()
+    }
+
+    /// Reads what settings name, as a start would, and keeps nothing.
+    ///
+    /// # Errors
+    /// One sentence that names the file or directory.
+    pub fn check_files(&self) -> Result<(), String> {
+        if self.data_dir.is_file() {
+            let place = self.data_dir.display();
+            return Err(format!("data_dir is {place}, which is a file: name a directory"));
+        }
+        Tls::open(self).map(drop)
+    }
+
     /// What [`Config::fit`] cuts, a sentence for each setting.
     pub fn cuts(&self, available_bytes: Option<u64>) -> Vec<String> {
         let Some(memory) = self.shared_bytes(available_bytes) else { return Vec::new() };
@@ -596,6 +679,18 @@ impl Config {
             ),
         ]
     }
+}
+
+/// Whether a text is an origin as browsers spell it.
+fn is_origin(text: &str) -> bool {
+    let is_host = |host: &str| !host.is_empty() && !host.contains(['/', ' ', '@']);
+    text == "null" || text.split_once("://").is_some_and(|(_, host)| is_host(host))
+}
+
+/// Whether a text can be the name of a machine, as requests say it.
+fn is_host(text: &str) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_');
+    text.chars().all(is_part) || text.parse::<IpAddr>().is_ok()
 }
 
 /// Whether a broker may be asked for these topics (MQTT 3.1.1, 4.7): one that breaks the rules is

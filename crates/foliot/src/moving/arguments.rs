@@ -1,6 +1,6 @@
 //! What `import` and `export` are told on the command line.
 
-use crate::arguments::{layers, with_store_settings};
+use crate::arguments::{layers, store_keys, with_reader_settings, with_store_settings};
 use clap::{Arg, ArgAction, ArgMatches, Command as Clap};
 use foliot_migrate::Told;
 use foliot_migrate::csv::{Precision, Spelled, is_mark};
@@ -60,6 +60,9 @@ pub(crate) fn import_command() -> Clap {
                 "influx",
                 "Reads what `influx_inspect export` writes, zipped or not, or InfluxDB 1's files",
             )
+            .mut_arg("db", |db| {
+                db.help("The database, in place of the one that a dump names, or of all with --from")
+            })
             .arg(url())
             .arg(from("InfluxDB 1")),
         )
@@ -129,7 +132,9 @@ fn format(name: &'static str, about: &'static str) -> Clap {
 fn url() -> Arg {
     let help = "Goes through the running server at this address instead of opening the store [env \
                 for who asks: FOLIOT_TOKEN]";
-    Arg::new("url").long("url").value_name("URL").help(help)
+    let url = Arg::new("url").long("url").value_name("URL").help(help);
+    // The server has a store and settings of its own.
+    url.conflicts_with_all(store_keys().map(|key| key.name))
 }
 
 /// What is said of the columns of a file.
@@ -256,7 +261,7 @@ pub(crate) fn export_command() -> Clap {
         .args(place())
         .arg(bound("start", "Leaves out what is before this date or second since 1970, in UTC"))
         .arg(bound("end", "Leaves out what is after this date or second since 1970, in UTC"));
-    with_store_settings(command)
+    with_reader_settings(command)
 }
 
 /// Seconds since 1970, by number or as a date in UTC.

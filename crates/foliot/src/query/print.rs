@@ -18,7 +18,7 @@ pub(super) enum Format {
     Table,
     /// RFC 4180; what has other columns begins anew after an empty line.
     Csv,
-    /// The server's own answer, a document a line.
+    /// The server's own answer, one document.
     Json,
     Markdown,
     /// A file of one answer, which is no text and so not printed here.

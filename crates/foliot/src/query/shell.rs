@@ -2,7 +2,7 @@
 //! are completed from the server's catalogue.
 
 use super::print::Format;
-use super::{Ask, OPENTSDB, complain, parameters};
+use super::{Ask, OPENTSDB, complain, parameters, time};
 use foliot_migrate::Client;
 use rustyline::completion::Completer;
 use rustyline::error::ReadlineError;
@@ -69,6 +69,13 @@ const WORDS: &[&str] = &[
     "quit",
 ];
 
+/// What statements begin with: one of them alone is a statement that lacks its end, and any other
+/// word alone is none.
+const BEGINNINGS: &[&str] = &[
+    "select", "show", "explain", "create", "drop", "delete", "alter", "grant", "revoke", "kill",
+    "set", "with", "values",
+];
+
 /// What ends a word that is being typed.
 const WORD_ENDS: &[char] = &[' ', ',', '(', ')', '=', '"', '{', '}', ':', '<', '>', '+', '*', '/'];
 
@@ -127,20 +134,31 @@ pub(super) fn obey(ask: &mut Ask, line: &str, out: &mut dyn Write) -> Result<boo
     let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
     let rest = rest.trim().trim_end_matches(';').trim_end().trim_matches('"');
     match (&*word.to_ascii_lowercase(), rest) {
-        ("quit" | "exit", "") => return Ok(false),
-        ("help", "") => say(HELP),
+        ("quit" | "exit" | "\\q", "") => return Ok(false),
+        ("help" | "\\h" | "\\?" | "?", _) => say(HELP),
+        ("quit" | "exit", _) => return Err(format!("{word} stands alone, nothing behind it")),
         ("use", name) if !name.is_empty() => {
             check_database(&ask.client, name)?;
             name.clone_into(&mut ask.database);
         }
-        ("start", time) if !time.is_empty() => ask.start = Some(time.to_owned()),
-        ("end", time) if !time.is_empty() => ask.end = Some(time.to_owned()),
+        ("start", text) if !text.is_empty() => ask.start = Some(time(text)?),
+        ("end", text) if !text.is_empty() => ask.end = Some(time(text)?),
         ("format", name @ ("table" | "csv" | "json" | "markdown")) => {
             ask.format = Format::named(name);
         }
         ("language", name @ ("influxql" | "sql")) => ask.is_sql = name == "sql",
         ("language", _) => return Err("language is influxql or sql".to_owned()),
+        ("format", "parquet") => {
+            return Err(
+                "parquet makes a file of one answer: ask by `foliot query --format parquet \
+                        STATEMENT >FILE`"
+                    .to_owned(),
+            );
+        }
         ("format", _) => return Err("format is one of table, csv, json, markdown".to_owned()),
+        (first, "") if !BEGINNINGS.contains(&first) && !line.starts_with(OPENTSDB) => {
+            return Err(format!("{word} is no statement; help lists what can be said"));
+        }
         _ => ask.put(line, out)?,
     }
     Ok(true)

@@ -70,7 +70,35 @@ impl Look {
             let reads = look.reads(at, &stand, told, spelled)?;
             look.reads.push(reads);
         }
+        if !look.reads.iter().any(|reads| matches!(reads, Reads::Time(_))) {
+            look.find_time(&rows, told, spelled);
+        }
         Ok(look)
+    }
+
+    /// Takes for times what has the name of it and a time in one row at least: the other rows are
+    /// refused then, each by its line.
+    fn find_time(&mut self, rows: &[Vec<&str>], told: &Told, spelled: Spelled) {
+        let is_named = |name: &String| match &told.time {
+            Some(time) => time == name,
+            None => is_times_name(name),
+        };
+        let Some(at) = self.names.iter().position(is_named) else { return };
+        let is_time = |cell: &&str| is_date(cell) || is_large(cell);
+        let mut cells = rows.iter().filter_map(|row| row.get(at).map(|cell| cell.trim()));
+        if let Some(cell) = cells.find(is_time) {
+            let reads = self.time_reads(&[cell], spelled);
+            self.reads.splice(at..=at, [reads]);
+        }
+    }
+
+    fn time_reads(&mut self, stand: &[&str], spelled: Spelled) -> Reads {
+        let number = stand.iter().find(|cell| is_number(cell));
+        let size = number.and_then(|cell| cell.parse().ok()).map(Precision::of);
+        if spelled.precision.is_none() {
+            self.guessed = self.guessed.or(size);
+        }
+        Reads::Time(spelled.precision.or(size).unwrap_or(Precision::Nanoseconds))
     }
 
     /// Understands the columns.
@@ -140,13 +168,7 @@ impl Look {
             return Ok(Reads::Text);
         }
         if is_time(name, stand, told, spelled) {
-            let number = stand.iter().find(|cell| is_number(cell));
-            let size = number.and_then(|cell| cell.parse().ok()).map(Precision::of);
-            if spelled.precision.is_none() {
-                self.guessed = self.guessed.or(size);
-            }
-            let precision = spelled.precision.or(size).unwrap_or(Precision::Nanoseconds);
-            return Ok(Reads::Time(precision));
+            return Ok(self.time_reads(stand, spelled));
         }
         if are_most(stand, is_number) || stand.is_empty() {
             return Ok(number_reads(stand));

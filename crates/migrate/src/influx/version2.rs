@@ -17,6 +17,9 @@ const PAGE_BUCKETS: usize = 100;
 const RANGE: &str =
     "range(start: 1677-09-21T00:12:43.145224194Z, stop: 2262-04-11T23:47:16.854775807Z)";
 
+/// What hardly a bucket has anything in.
+const NEWEST: &str = "range(start: -1s)";
+
 /// Imports annotated CSV, which answers of a server and exports of its page are.
 ///
 /// # Errors
@@ -52,6 +55,10 @@ impl Buckets {
                     names.join(", ")
                 )));
             }
+        }
+        // One that lists its buckets need not answer Flux, as Foliot does not.
+        if let Some(bucket) = wanted.first() {
+            bucket.ask(&client, NEWEST)?.whole()?;
         }
         Ok(Self { client, wanted })
     }
@@ -106,12 +113,19 @@ impl Bucket {
     }
 
     fn pull(&self, client: &Client, import: &mut Import<'_>) -> Result<(), Error> {
+        let answer = self.ask(client, RANGE)?;
+        let mut source = Source::new(answer, &format!("bucket {}", self.name), None)?;
+        annotated::import(&mut source, import)
+    }
+
+    /// Asks for what it has in a range.
+    fn ask<'c>(&self, client: &'c Client, range: &str) -> Result<Reading<'c>, Error> {
         let mut target = "/api/v2/query?orgID=".to_owned();
         push_percent(&self.organisation, &mut target);
         let name = self.name.replace('\\', "\\\\").replace('"', "\\\"");
         let question = json!({
             "type": "flux",
-            "query": format!("from(bucket: \"{name}\") |> {RANGE}"),
+            "query": format!("from(bucket: \"{name}\") |> {range}"),
             "dialect": {"header": true, "delimiter": ",", "annotations": ["datatype", "group", "default"]},
         });
         let body = question.to_string();
@@ -119,8 +133,7 @@ impl Bucket {
         if answer.status() != 200 {
             return Err(refused(answer));
         }
-        let mut source = Source::new(answer, &format!("bucket {}", self.name), None)?;
-        annotated::import(&mut source, import)
+        Ok(answer)
     }
 }
 

@@ -63,10 +63,7 @@ pub(super) const TABLE: &[(&str, Fate)] = &[
     ("ts.", Needless(PAGES)),
     ("tsdb.self_meter.enabled", Missing(&["false"], "see agent.host")),
     ("tsdb.self_meter.", Needless("see agent.host")),
-    (
-        "tsdb.retention.threshold",
-        Missing(&[""], "samples are kept for ever unless a policy says so"),
-    ),
+    ("tsdb.retention.threshold", Becomes(keep)),
     ("tsdb.rollup.", Needless(MERGES)),
     ("tsdb.compact.", Needless(MERGES)),
     ("tsdb.flush.frequency", Needless(MERGES)),
@@ -77,6 +74,22 @@ pub(super) const TABLE: &[(&str, Fate)] = &[
     ("tsdb.max.dp.line", Needless("lines may have limits.line_bytes")),
     ("tsdb.", Needless(PAGES)),
 ];
+
+/// How long samples are kept, in TickTock's units.
+fn keep(text: &str, _: &Given<'_>) -> Result<Pairs, String> {
+    let unit = text.trim_start_matches(|c: char| c.is_ascii_digit());
+    let count = text.strip_suffix(unit).unwrap_or(text);
+    let unit = match unit.trim() {
+        _ if text.is_empty() => return Ok(Vec::new()),
+        "s" | "sec" => "s",
+        "min" => "m",
+        "h" | "hour" => "h",
+        "d" | "day" => "d",
+        "w" | "week" => "w",
+        _ => return Err(format!("'{text}' is no time such as 12h, 30d or 4w")),
+    };
+    Ok(vec![("retention.time", format!("{count}{unit}"))])
+}
 
 /// All ports of HTTP and TCP as one list.
 fn listeners(_: &str, all: &Given<'_>) -> Result<Pairs, String> {

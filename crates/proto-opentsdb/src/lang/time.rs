@@ -87,11 +87,30 @@ impl Duration {
     }
 }
 
+/// The forms of times.
+const TIMES: &str = "Times are now, 1h-ago, 2026/01/31, 2026/01/31-12:00:00, and seconds or \
+                     milliseconds since 1970";
+
 /// Reads a time of a query into milliseconds since 1970. `zone` is where dates are.
 ///
 /// Numbers of up to ten characters are seconds, longer ones milliseconds; `ssssssssss.mmm` is read
 /// by removing the point, so that one digit behind it makes an early time, as in OpenTSDB.
 pub(crate) fn parse_time(text: &str, zone: &TimeZone, now_ms: i64) -> Result<i64, HttpError> {
+    read_time(text, zone, now_ms).map_err(|error| match error.details.is_empty() {
+        true => error.with_details(TIMES),
+        false => error,
+    })
+}
+
+/// Refuses what is no time of a query.
+///
+/// # Errors
+/// When it is none.
+pub fn check_time(text: &str) -> Result<(), HttpError> {
+    parse_time(text, &TimeZone::UTC, 0).map(drop)
+}
+
+fn read_time(text: &str, zone: &TimeZone, now_ms: i64) -> Result<i64, HttpError> {
     let lower = text.to_ascii_lowercase();
     if lower == "now" {
         return Ok(now_ms);
@@ -135,7 +154,10 @@ pub(crate) fn parse_time(text: &str, zone: &TimeZone, now_ms: i64) -> Result<i64
         });
     }
     if !is_number(&plain) {
-        return Err(invalid("Negative timestamps are not supported."));
+        return Err(match plain.is_empty() {
+            true => HttpError::bad_request("Invalid time: there is none"),
+            false => invalid("Negative timestamps are not supported."),
+        });
     }
     let number: i64 = plain.parse().map_err(|_| too_long())?;
     Ok(if plain.len() <= 10 { number * 1000 } else { number })
@@ -215,7 +237,7 @@ mod tests {
         let utc = TimeZone::UTC;
         let details = |text| parse_time(text, &utc, NOW_MS).unwrap_err().details;
         assert_eq!(details("-1h"), "So long ago is 1h-ago");
-        assert_eq!((details("-1x"), details("-5")), (String::new(), String::new()));
+        assert_eq!((&*details("-1x"), &*details("2026-01-31")), (TIMES, TIMES));
         for text in ["0m-ago", "1x-ago", "m-ago", "-1m-ago", "99999999999d-ago"] {
             assert_eq!(time(text), None, "{text}");
         }

@@ -253,24 +253,38 @@ pub(crate) const PROMETHEUS: &str = "/prometheus";
 const GUESSED_BYTES_MAX: usize = 100;
 const SLIPS_MAX: usize = 2;
 
+/// Where SQL is asked, wherever others have it.
+const SQL: &str = "/api/v3/query_sql";
+
 /// The path that may have been meant by one where nothing is: what stands under Prometheus' own, or
 /// one that differs in a letter or two of one part.
 pub(crate) fn nearest(path: &str) -> Option<String> {
     if path.len() > GUESSED_BYTES_MAX {
         return None;
     }
+    if path.ends_with("/sql") {
+        return Some(SQL.to_owned());
+    }
     let there = format!("{PROMETHEUS}{path}");
     if ROUTES.iter().any(|route| route.path == there) || is_values(&there) {
         return Some(there);
     }
-    let slips = |known: &'static str| {
-        let parts = || path.split('/').zip(known.split('/')).filter(|(said, is)| said != is);
-        let is_near = path.split('/').count() == known.split('/').count() && parts().count() == 1;
-        let slips = is_near.then(|| parts().map(|(said, is)| edits(said, is)).sum());
-        slips.filter(|slips| *slips <= SLIPS_MAX).map(|slips: usize| (slips, known))
+    let near = |said: &str| {
+        let slips = ROUTES.iter().filter_map(|route| Some((slips(said, route.path)?, route.path)));
+        slips.min()
     };
-    let best = ROUTES.iter().filter_map(|route| slips(route.path)).min();
-    best.map(|(_, known)| known.to_owned())
+    near(path).or_else(|| near(&there)).map(|(_, known)| known.to_owned())
+}
+
+/// How many letters of a path are wrong, if all of them are in one of its parts and few of that.
+fn slips(said: &str, known: &str) -> Option<usize> {
+    let mut parts = said.split('/').zip(known.split('/')).filter(|(said, is)| said != is);
+    let (Some((part, is)), None) = (parts.next(), parts.next()) else { return None };
+    let slips = edits(part, is);
+    let is_near = said.split('/').count() == known.split('/').count()
+        && slips <= SLIPS_MAX
+        && slips * 2 <= is.len();
+    is_near.then_some(slips)
 }
 
 /// Whether a path is that of the values of a label of Prometheus.

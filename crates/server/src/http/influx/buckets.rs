@@ -2,7 +2,7 @@
 //! its account.
 
 use super::account::{self, ORG_ID};
-use super::change::{forget_database, policy_of};
+use super::change::{DURATION_NS_MIN, forget_database, policy_of};
 use super::doomed::{Doomed, named_measurements};
 use super::said::{Said, body_of, parse};
 use super::{dress, influx_headers, needs};
@@ -271,6 +271,11 @@ impl<'a> Bidding<'a> {
                 let rule = Said::of(rule, "a retention rule", &RULE_MEMBERS)?;
                 rule.check("type", "expire")?;
                 bidding.duration_ns = rule.seconds_ns("everySeconds")?;
+                if bidding.duration_ns.is_some_and(|ns| (1..DURATION_NS_MIN).contains(&ns)) {
+                    let text = "everySeconds: a bucket keeps samples for an hour (3600) at least, \
+                                or for ever (0)";
+                    return Err(refuse(StatusCode::BAD_REQUEST, text));
+                }
                 bidding.shard_duration_ns = rule.seconds_ns("shardGroupDurationSeconds")?;
             }
             _ => return Err(refuse(StatusCode::BAD_REQUEST, "a bucket has one retention rule")),

@@ -16,7 +16,7 @@ const HOUR_NS: i64 = 3600 * 1_000_000_000;
 const DAY_NS: i64 = 24 * HOUR_NS;
 
 /// The shortest time that a policy may keep samples.
-const DURATION_NS_MIN: i64 = HOUR_NS;
+pub(super) const DURATION_NS_MIN: i64 = HOUR_NS;
 
 pub(super) fn change(context: &mut Context<'_, '_>, statement: &Statement) -> Result<(), Trouble> {
     perform(context, statement)?;
