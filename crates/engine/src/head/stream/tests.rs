@@ -187,7 +187,7 @@ fn what_lies_outside_the_range_is_passed_over() {
             reader.run(range, &mut columns);
             reader.next().into_iter().for_each(|sample| columns.push(sample, &bytes));
         }
-        assert!(columns.len() < 10, "{at}: {} of them were kept", columns.len());
+        assert!(columns.len() < 20, "{at}: {} of them were kept", columns.len());
     }
 }
 
