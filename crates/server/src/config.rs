@@ -632,7 +632,8 @@ impl Config {
             ),
         ]
         .into_iter()
-        .filter_map(|(is_idle, what)| is_idle.then(|| what.to_owned()))
+        .filter(|(is_idle, _)| *is_idle)
+        .map(|(_, what)| what.to_owned())
         .collect()
     }
 

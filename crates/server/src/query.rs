@@ -454,7 +454,7 @@ pub(crate) async fn answer(
             job.weight.hold(shared).await?;
             job = match brief::answer_short(shared, job).await {
                 Ok((status, bytes)) => return Ok(whole(status, kind, bytes)),
-                Err(job) => job.ok_or_else(lost)?,
+                Err(job) => *job.ok_or_else(lost)?,
             };
             lanes::wait(shared, &job.who).await?
         }

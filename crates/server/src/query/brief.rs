@@ -64,22 +64,29 @@ pub(super) fn answer(shared: &Shared, job: &mut Job) -> Option<Whole> {
 }
 
 /// The whole answer to a short query; the job itself if it is none, or nothing if it was lost.
-pub(super) async fn answer_short(shared: &Arc<Shared>, job: Job) -> Result<Whole, Option<Job>> {
+pub(super) async fn answer_short(
+    shared: &Arc<Shared>,
+    job: Job,
+) -> Result<Whole, Option<Box<Job>>> {
     if !job.only_reads || shared.lanes.is_dear(|| job.shape()) {
-        return Err(Some(job));
+        return Err(Some(Box::new(job)));
     }
-    let Some(place) = shared.lanes.short().await else { return Err(Some(job)) };
+    let Some(place) = shared.lanes.short().await else { return Err(Some(Box::new(job))) };
     // While it waited another may have shown what such questions cost.
     if shared.lanes.is_dear(|| job.shape()) {
-        return Err(Some(job));
+        return Err(Some(Box::new(job)));
     }
     let shared = shared.clone();
     let running = tokio::task::spawn_blocking(move || run_short(&shared, job, place));
     running.await.unwrap_or(Err(None))
 }
 
-fn run_short(shared: &Shared, mut job: Job, place: (Place, Place)) -> Result<Whole, Option<Job>> {
-    let Some(store) = shared.store() else { return Err(Some(job)) };
+fn run_short(
+    shared: &Shared,
+    mut job: Job,
+    place: (Place, Place),
+) -> Result<Whole, Option<Box<Job>>> {
+    let Some(store) = shared.store() else { return Err(Some(Box::new(job))) };
     let snapshot = store.snapshot(&job.who);
     let done = within(shared, &mut job, &snapshot, short_limits(&shared.query_limits));
     drop(place);
@@ -89,7 +96,7 @@ fn run_short(shared: &Shared, mut job: Job, place: (Place, Place)) -> Result<Who
             if reason == GivenUp::Dear {
                 shared.lanes.note_dear(job.shape());
             }
-            Err(Some(job))
+            Err(Some(Box::new(job)))
         }
     }
 }

@@ -178,8 +178,8 @@ fn what_lies_outside_the_range_is_passed_over() {
     let samples: Vec<_> = steps.map(sample).collect();
     check(&samples, b"");
     let bytes = write(&samples, b"");
-    for at in 0..samples.len() {
-        let range = TimeRange::new(samples[at].time_ns, samples[at].time_ns);
+    for (at, sample) in samples.iter().enumerate() {
+        let range = TimeRange::new(sample.time_ns, sample.time_ns);
         let mut columns = Columns::default();
         let mut reader = Reader::new(&bytes);
         reader.next();
