@@ -525,6 +525,52 @@ fn columns_of_thousands_of_fields_take_from_the_memory_of_their_question() {
     }
 }
 
+/// A column that was read once may stand in an answer thousands of times, and so may its texts.
+#[test]
+fn rows_of_thousands_of_columns_take_from_the_memory_of_their_question() {
+    const LIMIT_BYTES: u64 = 128 << 20;
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &["--limits-memory-bytes", "128MiB"]);
+    let line = |at: usize| format!("m,a=b{} u=1,s=\"{}\" {at}\n", at % 50, "x".repeat(400));
+    for from in [0, 10_000] {
+        let lines: String = (from..from + 10_000).map(line).collect();
+        assert_eq!(server.post("/write?db=default", &lines).status, 204);
+    }
+    let columns = |column: &str, count: usize| vec![column; count].join(",");
+    let form = |text: String| ("/query?db=default", "application/x-www-form-urlencoded", text);
+    let texts = [
+        form(format!("q=SELECT+{}+FROM+m", columns("u", 1_000))),
+        form(format!("q=SELECT+{}+FROM+m", columns("s", 500))),
+        form(format!("q=SELECT+{}+FROM+m+GROUP+BY+time(10ns)", columns("mean(u)", 500))),
+        (
+            "/api/v3/query_sql?db=default",
+            "application/json",
+            format!(r#"{{"db":"default","q":"SELECT {} FROM m"}}"#, columns("u", 1_000)),
+        ),
+    ];
+    let strike = |first: usize| {
+        for (path, kind, text) in (0..texts.len()).map(|at| &texts[(first + at) % texts.len()]) {
+            // What was sent of an answer that is too much ends without its end.
+            let mut socket = server.connect();
+            let head = [("Content-Type", *kind), ("Connection", "close")];
+            socket.write_all(&request("POST", path, &head, text.as_bytes())).unwrap();
+            let mut some = vec![0; 8 << 20];
+            let _ = socket.read_exact(&mut some);
+        }
+    };
+    std::thread::scope(|scope| {
+        let strike = &strike;
+        (0..8).for_each(|first| drop(scope.spawn(move || strike(first))));
+    });
+    let peak_bytes = server.peak_bytes();
+    assert!(peak_bytes < LIMIT_BYTES + LIMIT_BYTES / 10, "{} MiB", peak_bytes >> 20);
+    // A wide row is answered as well as a narrow one.
+    let wide = format!("/query?db=default&q=SELECT%20{}%20FROM%20m%20LIMIT%203", columns("u", 300));
+    let said = server.get(&wide).text();
+    assert_eq!(said.matches(",1,1,1,1,1,1,1").count() / 42, 3, "{said:.300}");
+    server.stop();
+}
+
 /// `GROUP BY *` over a measurement with so many tags.
 #[test]
 fn heads_of_thousands_of_tags_take_from_the_memory_of_their_question() {
