@@ -160,6 +160,23 @@ fn long_texts_keep_to_the_memory_of_the_server() {
         ("/api/v3/query_sql?db=default", "application/json", {
             format!("{{\"db\":\"default\",\"q\":\"{}1\"}}", long("SELECT ", "1,", 400_000))
         }),
+        ("/api/search/lookup", "application/json", {
+            let tags = long("", r#"{"key":"a","value":"b"},"#, 40_000);
+            format!(r#"{{"metric":"m.u","tags":[{}]}}"#, tags.trim_end_matches(','))
+        }),
+        ("/api/query/last", "application/json", {
+            let queries = long("", r#"{"metric":"m"},"#, 60_000);
+            format!(r#"{{"queries":[{}]}}"#, queries.trim_end_matches(','))
+        }),
+        ("/api/foliot/v1/relabel", "application/json", {
+            format!(r#"{{"labels":{{}},"rules":"","job":[{}1]}}"#, long("", "[],", 300_000))
+        }),
+        ("/api/v2/buckets", "application/json", {
+            format!(r#"{{"name":"x","retentionRules":[{}{{}}]}}"#, long("", "{},", 300_000))
+        }),
+        ("/api/v3/configure/database", "application/json", {
+            format!(r#"{{"db":"x","retention_period":[{}1]}}"#, long("", "[],", 300_000))
+        }),
         ("/api/query", "application/json", {
             let filter = long("", "x|", 200_000);
             let filter = format!(r#"{{"type":"literal_or","tagk":"h","filter":"{filter}x"}}"#);
@@ -168,7 +185,8 @@ fn long_texts_keep_to_the_memory_of_the_server() {
         }),
     ];
     let strike = |first: usize| {
-        for (path, kind, text) in (0..12).map(|at| &texts[(first + at) % texts.len()]) {
+        for (path, kind, text) in (0..2 * texts.len()).map(|at| &texts[(first + at) % texts.len()])
+        {
             let answer = server.request("POST", path, &[("Content-Type", kind)], text.as_bytes());
             let status = answer.status;
             assert!([200, 400, 413, 422, 503].contains(&status), "{path}: {}", answer.text());

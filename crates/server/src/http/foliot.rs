@@ -37,7 +37,7 @@ use super::{Call, Reply, body, means_preview, namespace, not_read, status_of_mis
 use crate::http::routes::Right;
 use crate::http::{status_of, status_of_wait};
 use crate::opening;
-use crate::query::Failure;
+use crate::query::{Failure, Weight};
 use crate::shared::Shared;
 use crate::store::Store;
 use foliot_engine::{Commit, Error};
@@ -46,6 +46,7 @@ use foliot_proto_opentsdb::{Params, parse_once};
 use hyper::StatusCode;
 use hyper::header;
 use serde_json::{Map, Value, json};
+use std::ops::Deref;
 use std::sync::Arc;
 
 /// What a path of this API is for.
@@ -244,19 +245,35 @@ fn bad(message: &str) -> Reply {
 /// Longest body of a request that is an object of a few fields.
 const BODY_BYTES_MAX: usize = 1 << 20;
 
+/// The members of a body, and memory for them.
+struct Members {
+    said: Map<String, Value>,
+    _weight: Weight,
+}
+
+impl Deref for Members {
+    type Target = Map<String, Value>;
+
+    fn deref(&self) -> &Map<String, Value> {
+        &self.said
+    }
+}
+
 /// The body of a request, an object with no members but the `known` ones: a misspelt wish must not
 /// do more than was meant.
-async fn body_of(shared: &Shared, call: Call, known: &[&str]) -> Result<Map<String, Value>, Reply> {
+async fn body_of(shared: &Shared, call: Call, known: &[&str]) -> Result<Members, Reply> {
     let text = body::read(shared, &call.headers, call.body, Vec::new()).await?;
     if text.bytes.len() > BODY_BYTES_MAX {
         let message = format!("the request is longer than {BODY_BYTES_MAX} bytes");
         return Err(refuse(StatusCode::PAYLOAD_TOO_LARGE, &message));
     }
+    let weight = Weight::of_json(shared, &text.bytes).await;
+    let weight = weight.map_err(|failure| refuse_failure(&failure))?;
     let body = parse_once(&text.bytes).map_err(|error| bad(&not_read(&error)))?;
-    let Value::Object(body) = body else { return Err(bad("the body must be an object of JSON")) };
-    match body.keys().find(|name| !known.contains(&name.as_str())) {
+    let Value::Object(said) = body else { return Err(bad("the body must be an object of JSON")) };
+    match said.keys().find(|name| !known.contains(&name.as_str())) {
         Some(other) => Err(bad(&format!("{other}: is none of {}", known.join(", ")))),
-        None => Ok(body),
+        None => Ok(Members { said, _weight: weight }),
     }
 }
 
