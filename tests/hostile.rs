@@ -589,6 +589,34 @@ fn rows_of_thousands_of_columns_take_from_the_memory_of_their_question() {
     server.stop();
 }
 
+/// Answers that nobody reads: a list of all that is saved has megabytes.
+#[test]
+fn lists_that_nobody_reads_keep_to_the_memory_of_the_server() {
+    const LIMIT_BYTES: u64 = 128 << 20;
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &["--limits-memory-bytes", "128MiB"]);
+    let address = format!("#/explore?m={}", "a".repeat(16_000));
+    for at in 0..250 {
+        let body = format!(r#"{{"name":"x{at}","address":"{address}"}}"#);
+        assert_eq!(server.post("/api/foliot/v1/saved", &body).status, 200);
+    }
+    let asked = request("GET", "/api/foliot/v1/saved", &[], b"");
+    let sockets: Vec<_> = (0..100)
+        .map(|_| {
+            let mut socket = server.connect();
+            socket.write_all(&asked).unwrap();
+            socket
+        })
+        .collect();
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    let peak_bytes = server.peak_bytes();
+    assert!(peak_bytes < LIMIT_BYTES + LIMIT_BYTES / 10, "{} MiB", peak_bytes >> 20);
+    drop(sockets);
+    let whole = server.get("/api/foliot/v1/saved").text();
+    assert!(whole.matches("\"address\"").count() == 250 && whole.ends_with("]}"), "{whole:.200}");
+    server.stop();
+}
+
 /// `GROUP BY *` over a measurement with so many tags.
 #[test]
 fn heads_of_thousands_of_tags_take_from_the_memory_of_their_question() {

@@ -33,14 +33,17 @@ mod steps;
 mod tables;
 mod weighed;
 
-use super::{Call, Reply, body, means_preview, namespace, not_read, status_of_missing};
+use super::{
+    Call, Reply, accepts_gzip, body, means_preview, namespace, not_read, reply, status_of_missing,
+};
 use crate::http::routes::Right;
 use crate::http::{status_of, status_of_wait};
 use crate::opening;
-use crate::query::{Failure, Weight};
+use crate::query::{Failure, Job, Title, Weight, Work};
 use crate::shared::Shared;
 use crate::store::Store;
 use foliot_engine::{Commit, Error};
+use foliot_exec::Ran;
 use foliot_model::{NamespaceId, excerpt};
 use foliot_proto_opentsdb::{Params, parse_once};
 use hyper::StatusCode;
@@ -295,6 +298,25 @@ fn place<'s>(shared: &'s Shared, call: &Call) -> Result<(&'s Store, NamespaceId)
     let found = namespace(shared, store, &call.query, &call.headers, Right::Read);
     let found = found.map_err(|error| refuse(status_of_missing(&error), &error.to_string()))?;
     Ok((store, found))
+}
+
+/// Answers with a list of `what` that may be long, and that many clients may ask for and not read:
+/// so it is a question, of which some are answered at a time, and goes out piece by piece.
+async fn listed(
+    shared: &Arc<Shared>,
+    call: &Call,
+    what: &str,
+    mut tell: impl FnMut(&Store, &mut Work<'_>) -> Result<(), Failure> + Send + 'static,
+) -> Result<Reply, Reply> {
+    let (of, title) = (shared.clone(), Title::by_itself(what, call.database(shared)));
+    let job = Job::new(call.who.clone(), Some(title), move |work| {
+        let told = of.store().map(|store| tell(store, work)).transpose();
+        told.map(|_| Ran::default())
+    });
+    let gzip = accepts_gzip(&call.headers);
+    let job = job.that_reads(true);
+    let answered = crate::query::answer(shared, reply::JSON, gzip, job).await;
+    answered.map_err(|failure| refuse_failure(&failure))
 }
 
 /// Waits until what was changed is as durable as samples are.
