@@ -134,6 +134,12 @@ fn relabelling_is_tried_rule_by_rule() {
     assert_eq!(of_job("targets"), json!({"host": "a", "instance": "a:1", "le": "5"}));
     assert_eq!(of_job("samples"), json!({"__address__": "a:1"}));
     let doubling = "- {source_labels: [a], target_label: a, replacement: '$1$1'}\n".repeat(90);
+    // A few lines that stand for 1 330 values, ten times.
+    let aliases = ["x", "*a", "*b"].map(|item| [item; 10].join(", "));
+    let aliases = format!(
+        "a: &a [{}]\nb: &b [{}]\nc: &c [{}]\nd: [*c, *c, *c, *c, *c, *c, *c, *c]\n",
+        aliases[0], aliases[1], aliases[2]
+    );
     for (body, said) in [
         (json!({"rules": "- {action: keep}"}), "labels: must be an object"),
         (json!({"labels": {"a": 1}, "rules": "[]"}), "labels: each must have a text"),
@@ -154,6 +160,7 @@ fn relabelling_is_tried_rule_by_rule() {
             "more than 100 rules",
         ),
         (json!({"labels": {}, "rules": "#".repeat(17_000)}), "longer than 16384 bytes"),
+        (json!({"labels": {}, "rules": aliases}), "more than 10000 values"),
         (json!({"labels": {"a": "b".repeat(9_000)}, "rules": "[]"}), "longer than 8192 bytes"),
         (json!({"labels": {"a": "b"}, "rules": doubling}), "rule 13 makes labels longer"),
     ] {

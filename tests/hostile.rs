@@ -160,6 +160,23 @@ fn long_texts_keep_to_the_memory_of_the_server() {
         ("/api/v3/query_sql?db=default", "application/json", {
             format!("{{\"db\":\"default\",\"q\":\"{}1\"}}", long("SELECT ", "1,", 400_000))
         }),
+        ("/api/search/lookup", "application/json", {
+            let tags = long("", r#"{"key":"a","value":"b"},"#, 40_000);
+            format!(r#"{{"metric":"m.u","tags":[{}]}}"#, tags.trim_end_matches(','))
+        }),
+        ("/api/query/last", "application/json", {
+            let queries = long("", r#"{"metric":"m"},"#, 60_000);
+            format!(r#"{{"queries":[{}]}}"#, queries.trim_end_matches(','))
+        }),
+        ("/api/foliot/v1/relabel", "application/json", {
+            format!(r#"{{"labels":{{}},"rules":"","job":[{}1]}}"#, long("", "[],", 300_000))
+        }),
+        ("/api/v2/buckets", "application/json", {
+            format!(r#"{{"name":"x","retentionRules":[{}{{}}]}}"#, long("", "{},", 300_000))
+        }),
+        ("/api/v3/configure/database", "application/json", {
+            format!(r#"{{"db":"x","retention_period":[{}1]}}"#, long("", "[],", 300_000))
+        }),
         ("/api/query", "application/json", {
             let filter = long("", "x|", 200_000);
             let filter = format!(r#"{{"type":"literal_or","tagk":"h","filter":"{filter}x"}}"#);
@@ -168,7 +185,8 @@ fn long_texts_keep_to_the_memory_of_the_server() {
         }),
     ];
     let strike = |first: usize| {
-        for (path, kind, text) in (0..12).map(|at| &texts[(first + at) % texts.len()]) {
+        for (path, kind, text) in (0..2 * texts.len()).map(|at| &texts[(first + at) % texts.len()])
+        {
             let answer = server.request("POST", path, &[("Content-Type", kind)], text.as_bytes());
             let status = answer.status;
             assert!([200, 400, 413, 422, 503].contains(&status), "{path}: {}", answer.text());
@@ -523,6 +541,80 @@ fn columns_of_thousands_of_fields_take_from_the_memory_of_their_question() {
         let answer = victim.server.get(&format!("/query?{form}")).text();
         assert!(answer.contains(expected), "{statement}: {}", answer.get(..300).unwrap_or(&answer));
     }
+}
+
+/// A column that was read once may stand in an answer thousands of times, and so may its texts.
+#[test]
+fn rows_of_thousands_of_columns_take_from_the_memory_of_their_question() {
+    const LIMIT_BYTES: u64 = 128 << 20;
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &["--limits-memory-bytes", "128MiB"]);
+    let line = |at: usize| format!("m,a=b{} u=1,s=\"{}\" {at}\n", at % 50, "x".repeat(400));
+    for from in [0, 10_000] {
+        let lines: String = (from..from + 10_000).map(line).collect();
+        assert_eq!(server.post("/write?db=default", &lines).status, 204);
+    }
+    let columns = |column: &str, count: usize| vec![column; count].join(",");
+    let form = |text: String| ("/query?db=default", "application/x-www-form-urlencoded", text);
+    let texts = [
+        form(format!("q=SELECT+{}+FROM+m", columns("u", 1_000))),
+        form(format!("q=SELECT+{}+FROM+m", columns("s", 500))),
+        form(format!("q=SELECT+{}+FROM+m+GROUP+BY+time(10ns)", columns("mean(u)", 500))),
+        (
+            "/api/v3/query_sql?db=default",
+            "application/json",
+            format!(r#"{{"db":"default","q":"SELECT {} FROM m"}}"#, columns("u", 1_000)),
+        ),
+    ];
+    let strike = |first: usize| {
+        for (path, kind, text) in (0..texts.len()).map(|at| &texts[(first + at) % texts.len()]) {
+            // What was sent of an answer that is too much ends without its end.
+            let mut socket = server.connect();
+            let head = [("Content-Type", *kind), ("Connection", "close")];
+            socket.write_all(&request("POST", path, &head, text.as_bytes())).unwrap();
+            let mut some = vec![0; 8 << 20];
+            let _ = socket.read_exact(&mut some);
+        }
+    };
+    std::thread::scope(|scope| {
+        let strike = &strike;
+        (0..8).for_each(|first| drop(scope.spawn(move || strike(first))));
+    });
+    let peak_bytes = server.peak_bytes();
+    assert!(peak_bytes < LIMIT_BYTES + LIMIT_BYTES / 10, "{} MiB", peak_bytes >> 20);
+    // A wide row is answered as well as a narrow one.
+    let wide = format!("/query?db=default&q=SELECT%20{}%20FROM%20m%20LIMIT%203", columns("u", 300));
+    let said = server.get(&wide).text();
+    assert_eq!(said.matches(",1,1,1,1,1,1,1").count() / 42, 3, "{said:.300}");
+    server.stop();
+}
+
+/// Answers that nobody reads: a list of all that is saved has megabytes.
+#[test]
+fn lists_that_nobody_reads_keep_to_the_memory_of_the_server() {
+    const LIMIT_BYTES: u64 = 128 << 20;
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &["--limits-memory-bytes", "128MiB"]);
+    let address = format!("#/explore?m={}", "a".repeat(16_000));
+    for at in 0..250 {
+        let body = format!(r#"{{"name":"x{at}","address":"{address}"}}"#);
+        assert_eq!(server.post("/api/foliot/v1/saved", &body).status, 200);
+    }
+    let asked = request("GET", "/api/foliot/v1/saved", &[], b"");
+    let sockets: Vec<_> = (0..100)
+        .map(|_| {
+            let mut socket = server.connect();
+            socket.write_all(&asked).unwrap();
+            socket
+        })
+        .collect();
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    let peak_bytes = server.peak_bytes();
+    assert!(peak_bytes < LIMIT_BYTES + LIMIT_BYTES / 10, "{} MiB", peak_bytes >> 20);
+    drop(sockets);
+    let whole = server.get("/api/foliot/v1/saved").text();
+    assert!(whole.matches("\"address\"").count() == 250 && whole.ends_with("]}"), "{whole:.200}");
+    server.stop();
 }
 
 /// `GROUP BY *` over a measurement with so many tags.

@@ -48,6 +48,7 @@ mod kernels;
 mod limits;
 mod merge;
 mod number;
+mod pieces;
 mod quotient;
 mod rate;
 mod relation;

@@ -16,29 +16,22 @@ mod subset;
 mod text;
 
 use crate::limits::{Meter, Turns};
+use crate::pieces::{OnTable, Printing};
 use crate::rows::{Context, Leaf};
 use crate::source::Source;
 use crate::steps::Step;
 use crate::{Error, Query, Ran};
-use foliot_model::{Item, Table, TableHead};
+use foliot_model::{Column, TableHead};
 use foliot_plan::relation::{Answer, Relation};
-use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use strip::{Stream, Strip};
-
-/// Rows of a strip that is put together row by row.
-const STRIP_ROWS: usize = 1024;
-
-/// Bytes of texts that a piece of an answer has at most, unless one row has more: whoever prints it
-/// holds it once more.
-const PIECE_TEXT_BYTES: usize = 1 << 20;
 
 /// See [`crate::answer`].
 pub(crate) fn answer(
     query: &Query<'_>,
     plan: &Answer,
-    on_table: &mut dyn FnMut(Table) -> ControlFlow<()>,
+    on_table: OnTable<'_>,
 ) -> Result<Ran, Error> {
     let meter = query.meter.of_run();
     let selected = AtomicU64::new(0);
@@ -50,27 +43,19 @@ pub(crate) fn answer(
     let head = Arc::new(TableHead { name, labels, columns });
     let mut rows = open(&plan.relation, context)?;
     let mut turns = Turns::default();
-    let mut printed = meter.open();
+    let mut printing = Printing::new(&meter, on_table);
     let mut is_wanted = true;
-    while is_wanted && let Some(mut strip) = rows.next()? {
+    while is_wanted && let Some(strip) = rows.next()? {
         turns.turn(&meter)?;
         ran.samples_answered += strip.rows as u64;
-        let pieces = strip.pieces(PIECE_TEXT_BYTES);
-        let is_one = pieces.len() == 1;
-        for (run, bytes) in pieces {
-            // Printed, it is there once more, and there is room for it to grow.
-            printed.resize(2 * bytes)?;
-            let columns = match is_one {
-                true => std::mem::take(&mut strip.columns),
-                false => strip.columns.iter().map(|column| column.cut(run.clone())).collect(),
-            };
-            let table = Table { head: head.clone(), columns, is_last: false };
-            is_wanted = is_wanted && on_table(table).is_continue();
-        }
+        is_wanted = printing.print(&head, strip.columns, strip.rows, false)?.is_continue();
     }
-    drop(printed);
-    // A break says that nobody reads any more, which is where this ends anyway.
-    let _ = is_wanted.then(|| on_table(Table::of_rows(head, std::iter::empty::<Item>(), true)));
+    if is_wanted {
+        let none = plan.names.iter().map(|_| Column::default()).collect();
+        // A break says that nobody reads any more, which is where this ends anyway.
+        let _ = printing.print(&head, none, 0, true)?;
+    }
+    drop(printing);
     drop(rows);
     ran.series = u64::from(ran.samples_answered > 0);
     ran.series_selected = selected.load(Ordering::Relaxed);

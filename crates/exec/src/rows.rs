@@ -34,12 +34,13 @@ mod strip;
 mod transform;
 
 use crate::limits::{Meter, Turns};
+use crate::pieces::{OnTable, Printing, rows_of};
 use crate::source::Source;
 use crate::steps::{Step, Steps};
 use crate::{Error, Query, Ran};
 pub(crate) use calculate::math;
 use foliot_engine::Run;
-use foliot_model::{Column, Item, Table, TableHead};
+use foliot_model::{Column, TableHead};
 use foliot_plan::Told;
 use foliot_plan::rows::{Reducer, Rows, Scan, Select};
 use grid::Grid;
@@ -52,14 +53,6 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use strip::{Gathered, Stream, Strip};
-
-/// Rows of one piece of a table, unless they are very wide.
-const TABLE_ROWS: usize = 1024;
-/// Items of one piece of a table.
-const TABLE_ITEMS: usize = 16 << 10;
-
-/// Receives tables; says whether it wants more.
-pub(crate) type OnTable<'a> = &'a mut dyn FnMut(Table) -> ControlFlow<()>;
 
 /// What streams of one query share.
 #[derive(Clone, Copy)]
@@ -95,11 +88,11 @@ pub(crate) fn select(
     let context = Context { source, meter: &meter, selected: &selected, depth };
     meter.check(0)?;
     let mut rows = timed(&step, || Joined::new(plan, context))?;
-    let mut pieces = Pieces { columns, open: None, ran: &mut ran };
-    let mut charge = meter.open();
+    let printing = Printing::new(&meter, on_table);
+    let mut pieces = Pieces { columns, open: None, printing, ran: &mut ran };
     while let Some((piece, _)) = timed(&step, || rows.next())? {
         let (more, series) = (piece.rows as u64, pieces.ran.series);
-        let wants_more = pieces.add(piece, on_table);
+        let wants_more = pieces.add(piece)?;
         if let Some(step) = &step {
             step.add_rows(more);
             step.add_series(pieces.ran.series - series);
@@ -108,12 +101,11 @@ pub(crate) fn select(
             break;
         }
         if pieces.is_new() {
-            charge.resize(TABLE_ITEMS * size_of::<Item>())?;
             meter.check(0)?;
         }
     }
     // A break says that nobody reads any more, which is where this ends anyway.
-    let _ = pieces.finish(on_table);
+    let _ = pieces.finish()?;
     drop(rows);
     ran.series_selected = selected.load(Ordering::Relaxed);
     ran.samples_scanned = meter.samples();
@@ -143,9 +135,10 @@ pub(crate) fn selects(query: &Query<'_>, scan: &Scan) -> Result<bool, Error> {
 }
 
 /// Puts rows together to pieces of tables.
-struct Pieces<'a> {
+struct Pieces<'q, 'a> {
     columns: Arc<[Arc<str>]>,
     open: Option<Open>,
+    printing: Printing<'q, 'a>,
     ran: &'a mut Ran,
 }
 
@@ -159,17 +152,18 @@ struct Open {
     is_new: bool,
 }
 
-impl Pieces<'_> {
-    fn add(&mut self, piece: Piece, on_table: OnTable<'_>) -> ControlFlow<()> {
+impl Pieces<'_, '_> {
+    fn add(&mut self, piece: Piece) -> Result<ControlFlow<()>, Error> {
         let Piece { head: of, columns, rows } = piece;
         self.ran.samples_answered += rows as u64;
-        let rows_max = (TABLE_ITEMS / self.columns.len().max(1)).clamp(1, TABLE_ROWS);
-        match &self.open {
-            Some(open) if !is_same(&open.of, &of) => self.close(true, on_table)?,
-            Some(open) if open.rows > 0 && open.rows + rows > rows_max => {
-                self.close(false, on_table)?;
-            }
-            _ => {}
+        let rows_max = rows_of(self.columns.len());
+        let closed = match &self.open {
+            Some(open) if !is_same(&open.of, &of) => self.close(true)?,
+            Some(open) if open.rows > 0 && open.rows + rows > rows_max => self.close(false)?,
+            _ => ControlFlow::Continue(()),
+        };
+        if closed.is_break() {
+            return Ok(closed);
         }
         match &mut self.open {
             Some(open) if is_same(&open.of, &of) => {
@@ -184,7 +178,7 @@ impl Pieces<'_> {
                 self.ran.series += 1;
             }
         }
-        ControlFlow::Continue(())
+        Ok(ControlFlow::Continue(()))
     }
 
     /// Whether a piece was just begun.
@@ -192,16 +186,16 @@ impl Pieces<'_> {
         self.open.as_ref().is_some_and(|open| open.is_new)
     }
 
-    fn close(&mut self, is_last: bool, on_table: OnTable<'_>) -> ControlFlow<()> {
-        let Some(open) = &mut self.open else { return ControlFlow::Continue(()) };
+    fn close(&mut self, is_last: bool) -> Result<ControlFlow<()>, Error> {
+        let Some(open) = &mut self.open else { return Ok(ControlFlow::Continue(())) };
         let next = open.columns.iter().map(|_| Column::default()).collect();
         let columns = std::mem::replace(&mut open.columns, next);
-        open.rows = 0;
-        on_table(Table { head: open.head.clone(), columns, is_last })
+        let rows = std::mem::take(&mut open.rows);
+        self.printing.print(&open.head, columns, rows, is_last)
     }
 
-    fn finish(mut self, on_table: OnTable<'_>) -> ControlFlow<()> {
-        self.close(true, on_table)
+    fn finish(mut self) -> Result<ControlFlow<()>, Error> {
+        self.close(true)
     }
 }
 

@@ -43,7 +43,16 @@ impl Findings {
 
     /// Reads the text; where it is no YAML that is what was found.
     pub(crate) fn parse(&self, text: &str) -> Option<Node> {
-        match Node::parse(text) {
+        self.parsed(Node::parse(text))
+    }
+
+    /// The same of a text that has few values: no more of them are made.
+    pub(crate) fn parse_few(&self, text: &str, nodes_max: usize) -> Option<Node> {
+        self.parsed(Node::parse_within(text, nodes_max))
+    }
+
+    fn parsed(&self, parsed: Result<Node, (usize, String)>) -> Option<Node> {
+        match parsed {
             Ok(node) => Some(node),
             Err((line, what)) => {
                 self.errors.borrow_mut().push(self.finding(line, "", what));

@@ -67,6 +67,10 @@ const ACTIONS: [(&str, Action); 11] = [
     ("uppercase", Action::Uppercase),
 ];
 
+/// Values that a rule that stands alone may have, with those that aliases stand for: a few times as
+/// many as it has use for.
+const NODES_OF_RULE_MAX: usize = 100;
+
 /// Keys under which configurations have lists of rules.
 const LISTS: [&str; 4] =
     ["relabel_configs", "metric_relabel_configs", "alert_relabel_configs", "write_relabel_configs"];
@@ -79,7 +83,8 @@ const LISTS: [&str; 4] =
 pub fn read_relabel(text: &str, most: usize) -> Result<Vec<Relabel>, Vec<Finding>> {
     let findings = Findings::new("rules");
     let mut rules = Vec::new();
-    if let Some(node) = findings.parse(text) {
+    let nodes_max = most.saturating_mul(NODES_OF_RULE_MAX);
+    if let Some(node) = findings.parse_few(text, nodes_max) {
         let reader = Reader::new(&node, &findings);
         let list = match reader.is_map() {
             false => Some(reader),

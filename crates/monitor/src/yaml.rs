@@ -17,6 +17,9 @@ const TEXT_BYTES_MAX: usize = 16 << 20;
 /// a tree without end.
 const NODES_MAX: usize = 1 << 20;
 
+/// Bytes of a text that count as one more node where an alias stands for it.
+const NODE_TEXT_BYTES: usize = 64;
+
 /// How deep nodes lie in one another: a configuration is ten deep.
 const DEPTH_MAX: usize = 64;
 
@@ -51,10 +54,18 @@ impl Node {
     /// # Errors
     /// The line, and what is wrong there.
     pub(crate) fn parse(text: &str) -> Result<Self, (usize, String)> {
+        Self::parse_within(text, NODES_MAX)
+    }
+
+    /// The same of at most so many nodes.
+    ///
+    /// # Errors
+    /// As [`Node::parse`].
+    pub(crate) fn parse_within(text: &str, nodes_max: usize) -> Result<Self, (usize, String)> {
         if text.len() > TEXT_BYTES_MAX {
             return Err((1, format!("the file has more than {TEXT_BYTES_MAX} bytes")));
         }
-        let (mut builder, mut tabs) = (Builder::default(), Tabs::of(text));
+        let (mut builder, mut tabs) = (Builder::new(nodes_max), Tabs::of(text));
         for event in Parser::new_from_str(text) {
             let (event, span) = event.map_err(|error| told(&error))?;
             if let (Some(tabs), Event::Scalar(..)) = (&mut tabs, &event) {
@@ -77,9 +88,10 @@ impl Node {
         NULLS.contains(&text.as_str())
     }
 
+    /// What it counts as where it is made once more, with what lies in it.
     fn count(&self) -> usize {
         1 + match &self.value {
-            Value::Scalar { .. } => 0,
+            Value::Scalar { text, .. } => text.len() / NODE_TEXT_BYTES,
             Value::List(nodes) => nodes.iter().map(Self::count).sum(),
             Value::Map(entries) => entries.iter().map(|(_, _, node)| node.count()).sum(),
         }
@@ -151,11 +163,11 @@ fn told(error: &ScanError) -> (usize, String) {
 }
 
 /// Puts events together.
-#[derive(Default)]
 struct Builder {
     open: Vec<Open>,
     anchors: HashMap<usize, Node>,
     nodes: usize,
+    nodes_max: usize,
     documents: usize,
     root: Option<Node>,
 }
@@ -177,6 +189,11 @@ struct Key {
 }
 
 impl Builder {
+    fn new(nodes_max: usize) -> Self {
+        let (open, anchors) = (Vec::new(), HashMap::new());
+        Self { open, anchors, nodes: 0, nodes_max, documents: 0, root: None }
+    }
+
     fn take(&mut self, event: Event<'_>, span: Span) -> Result<(), (usize, String)> {
         let line = span.start.line();
         match event {
@@ -229,8 +246,8 @@ impl Builder {
             self.nodes += node.count();
             self.anchors.insert(anchor, node.clone());
         }
-        if self.nodes > NODES_MAX {
-            return Err((line, format!("the file has more than {NODES_MAX} values")));
+        if self.nodes > self.nodes_max {
+            return Err((line, format!("the file has more than {} values", self.nodes_max)));
         }
         let Some(open) = self.open.last_mut() else {
             self.root = Some(node);
@@ -385,6 +402,12 @@ mod tests {
             assert_eq!(error.0, line, "{text:.40} {error:?}");
         }
         assert!(Node::parse(&bomb).is_err());
+        let of = |text: &str| Node::parse_within(text, 1_000).is_ok();
+        assert!(
+            of(&format!("[{}]", "x, ".repeat(900))) && !of(&format!("[{}]", "x, ".repeat(1_100)))
+        );
+        let long = |text: usize| of(&format!("[&a {}, {}]", "x".repeat(text), "*a, ".repeat(200)));
+        assert!(long(60) && !long(600), "a long text counts as several");
         assert!(Node::parse("").unwrap().is_null());
     }
 }

@@ -20,8 +20,7 @@ mod title;
 
 pub(crate) use lanes::Lanes;
 use lanes::Place;
-pub(crate) use long::Reading;
-use long::Weight;
+pub(crate) use long::{Reading, Weight};
 pub(crate) use spent::Spent;
 pub(crate) use title::{Language, Question, Title, listed_text};
 

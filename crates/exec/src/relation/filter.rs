@@ -6,6 +6,7 @@ use super::strip::{Stream, Strip};
 use super::subset::Subset;
 use crate::Error;
 use crate::limits::{Meter, Turns};
+use crate::pieces::rows_of;
 use foliot_model::Column;
 use foliot_plan::relation::Formula;
 
@@ -57,6 +58,8 @@ pub(super) fn passing(
 /// Rows of calculated columns.
 pub(super) struct Calculated<'q> {
     input: Box<dyn Stream + 'q>,
+    /// Rows that were read and are not calculated yet: those of a strip from here on.
+    left: Option<(Strip, usize)>,
     columns: &'q [Formula],
     effort: Effort<'q>,
 }
@@ -67,13 +70,31 @@ impl<'q> Calculated<'q> {
         columns: &'q [Formula],
         meter: &'q Meter,
     ) -> Self {
-        Self { input, columns, effort: Effort::new(meter) }
+        Self { input, left: None, columns, effort: Effort::new(meter) }
+    }
+}
+
+impl Calculated<'_> {
+    /// As many rows of the input as are calculated at a time: few where that makes many columns.
+    fn next_rows(&mut self) -> Result<Option<Strip>, Error> {
+        let rows_max = rows_of(self.columns.len());
+        let (strip, at) = match self.left.take() {
+            Some(left) => left,
+            None => match self.input.next()? {
+                Some(strip) if strip.rows > rows_max => (strip, 0),
+                whole => return Ok(whole),
+            },
+        };
+        let end = strip.rows.min(at + rows_max);
+        let columns = strip.columns.iter().map(|column| column.cut(at..end)).collect();
+        self.left = (end < strip.rows).then_some((strip, end));
+        Ok(Some(Strip { columns, rows: end - at }))
     }
 }
 
 impl Stream for Calculated<'_> {
     fn next(&mut self) -> Result<Option<Strip>, Error> {
-        let Some(strip) = self.input.next()? else { return Ok(None) };
+        let Some(strip) = self.next_rows()? else { return Ok(None) };
         self.effort.next()?;
         let calculated = |column| calculated(column, &strip, &self.effort);
         let columns: Result<Vec<Column>, Error> = self.columns.iter().map(calculated).collect();

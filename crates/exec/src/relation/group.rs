@@ -1,6 +1,5 @@
 //! Groups of rows, in the order in which they were first seen.
 
-use super::STRIP_ROWS;
 use super::effort::Effort;
 use super::filter::passing;
 use super::formula::calculated;
@@ -12,6 +11,7 @@ use crate::kernels::number::to_f64;
 use crate::kernels::quantile::by_method;
 use crate::kernels::tally::{Choice, Figure, Tally};
 use crate::limits::{Charge, Meter};
+use crate::pieces::rows_of;
 use foliot_model::{Column, Item};
 use foliot_plan::Quantile;
 use foliot_plan::relation::{self, Fold, Folded, Formula};
@@ -214,8 +214,9 @@ impl Stream for Grouped<'_> {
             self.gather(input)?;
         }
         self.meter.check(0)?;
-        let mut strip = Strip::new(self.plan.keys.len() + self.plan.folds.len());
-        for Group { keys, folds } in self.left.by_ref().take(STRIP_ROWS) {
+        let columns = self.plan.keys.len() + self.plan.folds.len();
+        let mut strip = Strip::new(columns);
+        for Group { keys, folds } in self.left.by_ref().take(rows_of(columns)) {
             let folded = self.plan.folds.iter().zip(folds);
             strip.push(keys.into_iter().chain(folded.map(|(plan, state)| state.finish(plan.fold))));
         }

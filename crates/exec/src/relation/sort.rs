@@ -1,12 +1,12 @@
 //! Rows in order. All are held, unless the first few are wanted: then little more than these.
 
-use super::STRIP_ROWS;
 use super::effort::Effort;
 use super::formula::calculated;
 use super::strip::{Stream, Strip};
 use crate::Error;
 use crate::kernels::ternary;
 use crate::limits::{Charge, Meter};
+use crate::pieces::{ROWS, rows_of};
 use crate::rows::sorted;
 use foliot_model::{Column, Item};
 use foliot_plan::relation::Order;
@@ -53,7 +53,7 @@ impl<'q> Sorted<'q> {
     fn gather(&mut self, mut input: Box<dyn Stream + 'q>) -> Result<(), Error> {
         let order = |a: &Row, b: &Row| compare(self.by, a.keys.iter().map(Cow::Borrowed), &b.keys);
         let wanted = self.wanted.map(|wanted| usize::try_from(wanted).unwrap_or(usize::MAX));
-        let room = wanted.map(|wanted| wanted.saturating_mul(2).saturating_add(STRIP_ROWS));
+        let room = wanted.map(|wanted| wanted.saturating_mul(2).saturating_add(ROWS));
         let (mut rows, mut bytes) = (Vec::new(), 0);
         // Behind the last of the first few nothing is wanted.
         let mut last: Option<Vec<Item>> = None;
@@ -119,7 +119,7 @@ impl Stream for Sorted<'_> {
         }
         self.meter.check(0)?;
         let mut strip = Strip::new(self.columns);
-        for row in self.rows.by_ref().take(STRIP_ROWS) {
+        for row in self.rows.by_ref().take(rows_of(self.columns)) {
             strip.push(row.items);
         }
         Ok((strip.rows > 0).then_some(strip))

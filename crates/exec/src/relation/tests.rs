@@ -422,17 +422,16 @@ fn texts_that_formulas_make_are_charged_as_long_as_their_strip_is_looked_at() {
     assert_eq!(meter.memory_bytes(), 0);
 }
 
-/// What is printed at a time is small, however long texts are that come again and again.
+/// What is calculated of narrow rows may be wide: then few rows are made at a time.
 #[test]
-fn answers_come_in_pieces_of_little_text() {
-    let mut strip = Strip::new(2);
-    let text: Arc<str> = "x".repeat(300).into();
-    (0..1000).for_each(|at| strip.push([Item::String(text.clone()), Item::Integer(at)]));
-    let pieces = strip.pieces(1000);
-    assert_eq!(pieces.len(), 334);
-    assert_eq!(pieces[..2], [(0..3, 900), (3..6, 900)]);
-    assert_eq!(pieces.last(), Some(&(999..1000, 300)));
-    let wide = strip.pieces(10);
-    assert_eq!((wide.len(), &wide[0]), (1000, &(0..1, 300)), "a row alone may have more");
-    assert_eq!(strip.pieces(1 << 20), [(0..1000, 300_000)]);
+fn wide_rows_are_calculated_few_at_a_time() {
+    let listed: Vec<Vec<Item>> = (0..1000).map(|at| vec![Item::Integer(at)]).collect();
+    let (columns, meter) = (vec![Formula::Column(0); 1000], meter());
+    let mut rows = Calculated::new(Box::new(Listed::new(1, &listed)), &columns, &meter);
+    let mut seen = Vec::new();
+    while let Some(strip) = rows.next().unwrap() {
+        assert!(strip.rows <= 16, "{} rows", strip.rows);
+        seen.extend((0..strip.rows).map(|at| strip.row(at)[999].clone()));
+    }
+    assert_eq!(seen, (0..1000).map(Item::Integer).collect::<Vec<_>>());
 }

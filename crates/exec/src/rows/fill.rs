@@ -7,12 +7,10 @@ use super::strip::{Here, Peeking, Stream, Strip};
 use crate::Error;
 use crate::kernels::number::to_f64;
 use crate::limits::Meter;
+use crate::pieces::rows_of;
 use foliot_model::{Item, Kind};
 use foliot_plan::rows::{Fill, Filling};
 use std::sync::Arc;
-
-/// Rows of a strip, unless those of windows that are there are more.
-const ROWS_MAX: usize = 1024;
 
 /// How many samples can be read in the time in which a row is made up.
 const SAMPLES_PER_ROW: usize = 10;
@@ -189,7 +187,7 @@ impl<'q> Filled<'q> {
     /// Moves the rows that are due, which belong to the head being filled, to a strip.
     fn take_due(&mut self, out: &mut Strip) -> Result<(), Error> {
         let mut rows = 0;
-        let most = usize::try_from(self.left).unwrap_or(usize::MAX).min(ROWS_MAX);
+        let most = usize::try_from(self.left).unwrap_or(usize::MAX).min(self.rows_max());
         while rows < most
             && let Some((strip, at)) = self.input.rest()?
             && let Some(&time_ns) = strip.times_ns.get(at + rows)
@@ -243,10 +241,16 @@ impl Stream for Filled<'_> {
 }
 
 impl Filled<'_> {
+    /// Rows of a strip, unless those of windows that are there are more.
+    fn rows_max(&self) -> usize {
+        rows_of(self.plan.carried + 1)
+    }
+
     fn next_strip(&mut self) -> Result<Option<Strip>, Error> {
         let mut out: Option<Strip> = None;
+        let rows_max = self.rows_max();
         loop {
-            if out.as_ref().is_some_and(|out| out.len() >= ROWS_MAX) {
+            if out.as_ref().is_some_and(|out| out.len() >= rows_max) {
                 return Ok(out);
             }
             let own = self

@@ -7,14 +7,12 @@ use super::strip::{Peeking, Stream, Strip};
 use super::{Context, open};
 use crate::Error;
 use crate::limits::{Meter, Turns};
+use crate::pieces::rows_of;
 use foliot_model::{Column, Item, Kind};
 use foliot_plan::rows::{Absent, Calculate, Input, Nested, Select, Slot, Taken};
 use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
-
-/// Rows of a piece.
-const ROWS_MAX: usize = 1024;
 
 /// Successive rows of a selection.
 pub(super) struct Piece {
@@ -34,6 +32,8 @@ pub(super) struct Joined<'q> {
     slots: Vec<Column>,
     /// Slots that are columns as they are, which take the values away; nothing for other columns.
     moved: Vec<Option<usize>>,
+    /// Rows of a piece: few where it has many columns, of what was read once perhaps.
+    rows_max: usize,
     /// The head of the last row.
     head: Option<Arc<Head>>,
     meter: &'q Meter,
@@ -56,6 +56,7 @@ impl<'q> Joined<'q> {
             last: vec![Item::Null; select.slots],
             slots: vec![Column::default(); select.slots],
             moved: moved(select),
+            rows_max: rows_of(select.columns.len()),
             head: None,
             meter: context.meter,
             turns: Turns::default(),
@@ -129,7 +130,7 @@ impl<'q> Joined<'q> {
                 continue;
             }
             let own = strip.times_ns.get(at..).unwrap_or_default();
-            let own = own.get(..ROWS_MAX).unwrap_or(own);
+            let own = own.get(..self.rows_max).unwrap_or(own);
             match (&mut times_ns, own.first()) {
                 (_, Some(first)) if *first != time_ns => {
                     let sooner = |until_ns: i64| match self.select.descending {

@@ -6,6 +6,7 @@ use super::row::{Head, Row, is_same};
 use super::strip::{Here, Peeking, RowByRow, Stream, Strip, longer};
 use crate::Error;
 use crate::limits::{Meter, Turns};
+use crate::pieces::rows_of;
 use foliot_model::{Column, Item};
 use foliot_plan::rows::Layout;
 use std::cmp::Ordering;
@@ -195,7 +196,8 @@ impl Stream for Ranked<'_> {
             heap::arrange(&mut self.heap, before)?;
         }
         let mut out: Option<Strip> = None;
-        while out.as_ref().is_none_or(|out| out.len() < self.rows_max)
+        let rows_max = self.rows_max.min(rows_of(self.constants.len() + 1));
+        while out.as_ref().is_none_or(|out| out.len() < rows_max)
             && let Some(&next) = self.heap.first()
         {
             let Some(rows) = self.inputs.get_mut(next.input) else { break };

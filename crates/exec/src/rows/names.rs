@@ -6,8 +6,9 @@
 mod measurements;
 
 use super::calculate::holds;
-use super::{OnTable, TABLE_ROWS, matchers};
+use super::matchers;
 use crate::limits::{Charge, Meter};
+use crate::pieces::{OnTable, ROWS};
 use crate::{Error, Query, Ran, source};
 use foliot_engine::{Identity, Listed};
 use foliot_model::{
@@ -342,7 +343,7 @@ impl<'a> Found<'a> {
             let rows: Vec<NameRow> =
                 names.into_iter().skip(offset).take(limit.unwrap_or(usize::MAX)).collect();
             ran.samples_answered += rows.len() as u64;
-            let mut pieces = rows.chunks(TABLE_ROWS).peekable();
+            let mut pieces = rows.chunks(ROWS).peekable();
             while let Some(piece) = pieces.next() {
                 let names = piece.iter().map(|(name, _)| Item::String(name.clone())).collect();
                 let values = piece.iter().filter_map(|(_, value)| value.clone().map(Item::String));

@@ -325,18 +325,30 @@ impl<'q> Reader<'q> {
     }
 
     /// The rows of fields that were written together, as their samples lie; nothing if it takes a
-    /// look at each to know which rows there are.
-    fn whole(&self, cursors: &mut [Cursor], carried: &[Place]) -> Option<Strip> {
-        let (first, others) = cursors.split_first()?;
+    /// look at each to know which rows there are. They are charged.
+    fn whole(&mut self, cursors: &mut [Cursor], carried: &[Place]) -> Result<Option<Strip>, Error> {
+        if !self.are_alike(cursors) {
+            return Ok(None);
+        }
+        let rows = cursors.first().map_or(0, |first| first.samples.len());
+        let numbers = carried.iter().filter(|place| place.is_ok()).count() + 2;
+        self.charge
+            .resize(carried.len() * size_of::<Column>() + numbers * rows * size_of::<i64>())?;
+        Ok(self.as_they_lie(cursors, carried))
+    }
+
+    /// Whether fields were written together, and rows are all that they have.
+    fn are_alike(&self, cursors: &[Cursor]) -> bool {
+        let Some((first, others)) = cursors.split_first() else { return false };
         let times_ns = &first.samples.times_ns;
         let is_alike = |other: &Cursor| other.at == 0 && other.samples.times_ns == *times_ns;
-        let is_whole = self.member.condition.is_none()
+        self.member.condition.is_none()
             && self.driving > 0
             && first.at == 0
-            && others.iter().all(is_alike);
-        if !is_whole {
-            return None;
-        }
+            && others.iter().all(is_alike)
+    }
+
+    fn as_they_lie(&self, cursors: &mut [Cursor], carried: &[Place]) -> Option<Strip> {
         let mut rows = Strip::new(self.member.head.clone(), carried.len());
         for (column, place) in rows.carried.iter_mut().zip(carried) {
             if let Ok(at) = place {
@@ -358,9 +370,8 @@ impl<'q> Reader<'q> {
         let has_value = self.scan.value.is_some();
         let (carried, slots) = self.places();
         if rows_max.is_none()
-            && let Some(rows) = self.whole(cursors, &carried)
+            && let Some(rows) = self.whole(cursors, &carried)?
         {
-            self.charge.resize(rows.bytes())?;
             return Ok(rows);
         }
         let mut rows = Strip::new(self.member.head.clone(), carried.len());

@@ -3,14 +3,13 @@
 use super::row::{Head, Row, is_same};
 use crate::Error;
 use crate::limits::{Meter, Turns};
+use crate::pieces::{ROWS, rows_of};
 use foliot_model::{Column, Item};
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Rows of a strip that is put together row by row, and of its first one: who wants few rows pays
-/// for few.
-const ROWS_MAX: usize = 1024;
+/// Rows of the first strip that is put together row by row: who wants few rows pays for few.
 const FIRST_ROWS: usize = 8;
 
 /// Successive rows of one head.
@@ -134,7 +133,8 @@ impl<R: RowByRow> Stream for Gathered<R> {
         let Some(Row { head, time_ns, value, carried }) = first else { return Ok(None) };
         let mut strip = Strip::new(head, carried.len());
         strip.push(time_ns, value, carried);
-        while strip.len() < self.rows_max
+        let rows_max = self.rows_max.min(rows_of(strip.carried.len() + 1));
+        while strip.len() < rows_max
             && let Some(row) = self.next_row()?
         {
             if !is_same(&row.head, &strip.head) {
@@ -148,9 +148,9 @@ impl<R: RowByRow> Stream for Gathered<R> {
     }
 }
 
-/// How long the strip behind one of so many rows may be.
+/// How long the strip behind one of so many rows may be, unless it is very wide.
 pub(super) fn longer(rows_max: usize) -> usize {
-    (rows_max * 4).clamp(FIRST_ROWS, ROWS_MAX)
+    (rows_max * 4).clamp(FIRST_ROWS, ROWS)
 }
 
 /// A row where it lies.
@@ -249,14 +249,20 @@ mod tests {
     use super::*;
     use crate::limits::{Cancel, Limits};
 
-    struct Counted(std::ops::Range<i64>);
+    /// Rows of such times, which carry so much.
+    struct Counted(std::ops::Range<i64>, usize);
 
     impl RowByRow for Counted {
         fn next_row(&mut self) -> Result<Option<Row>, Error> {
             let row = |time_ns: i64| {
                 let measurement = (time_ns / 100).to_string().into();
                 let head = Arc::new(Head { measurement, labels: Vec::new() });
-                Row { head, time_ns, value: Item::Integer(time_ns), carried: vec![Item::Null] }
+                Row {
+                    head,
+                    time_ns,
+                    value: Item::Integer(time_ns),
+                    carried: vec![Item::Null; self.1],
+                }
             };
             Ok(self.0.next().map(row))
         }
@@ -265,7 +271,7 @@ mod tests {
     /// The first strips are short, strips end with their heads, and no row is lost.
     #[test]
     fn rows_come_in_strips_of_one_head() {
-        let mut strips = Gathered::new(Counted(0..250));
+        let mut strips = Gathered::new(Counted(0..250, 1));
         let mut lengths = Vec::new();
         let mut times_ns = Vec::new();
         while let Some(strip) = strips.next().unwrap() {
@@ -277,9 +283,16 @@ mod tests {
     }
 
     #[test]
+    fn wide_rows_come_in_short_strips() {
+        let mut strips = Gathered::new(Counted(0..100, 1_023));
+        let lengths = std::iter::from_fn(|| strips.next().unwrap().map(|strip| strip.len()));
+        assert_eq!(lengths.collect::<Vec<_>>(), [8, 16, 16, 16, 16, 16, 12]);
+    }
+
+    #[test]
     fn rows_are_taken_one_by_one_and_some_at_a_time() {
         let meter = Meter::new(Limits::default(), Cancel::default());
-        let mut rows = Peeking::new(Box::new(Gathered::new(Counted(0..100))), &meter);
+        let mut rows = Peeking::new(Box::new(Gathered::new(Counted(0..100, 1))), &meter);
         assert_eq!(rows.peek().unwrap().unwrap().time_ns(), 0);
         assert_eq!(rows.next().unwrap().unwrap().time_ns, 0);
         assert_eq!(rows.take(3).unwrap().times_ns, [1, 2, 3]);

@@ -33,19 +33,23 @@ mod steps;
 mod tables;
 mod weighed;
 
-use super::{Call, Reply, body, means_preview, namespace, not_read, status_of_missing};
+use super::{
+    Call, Reply, accepts_gzip, body, means_preview, namespace, not_read, reply, status_of_missing,
+};
 use crate::http::routes::Right;
 use crate::http::{status_of, status_of_wait};
 use crate::opening;
-use crate::query::Failure;
+use crate::query::{Failure, Job, Title, Weight, Work};
 use crate::shared::Shared;
 use crate::store::Store;
 use foliot_engine::{Commit, Error};
+use foliot_exec::Ran;
 use foliot_model::{NamespaceId, excerpt};
 use foliot_proto_opentsdb::{Params, parse_once};
 use hyper::StatusCode;
 use hyper::header;
 use serde_json::{Map, Value, json};
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::MutexGuard;
@@ -246,19 +250,35 @@ fn bad(message: &str) -> Reply {
 /// Longest body of a request that is an object of a few fields.
 const BODY_BYTES_MAX: usize = 1 << 20;
 
+/// The members of a body, and memory for them.
+struct Members {
+    said: Map<String, Value>,
+    _weight: Weight,
+}
+
+impl Deref for Members {
+    type Target = Map<String, Value>;
+
+    fn deref(&self) -> &Map<String, Value> {
+        &self.said
+    }
+}
+
 /// The body of a request, an object with no members but the `known` ones: a misspelt wish must not
 /// do more than was meant.
-async fn body_of(shared: &Shared, call: Call, known: &[&str]) -> Result<Map<String, Value>, Reply> {
+async fn body_of(shared: &Shared, call: Call, known: &[&str]) -> Result<Members, Reply> {
     let text = body::read(shared, &call.headers, call.body, Vec::new()).await?;
     if text.bytes.len() > BODY_BYTES_MAX {
         let message = format!("the request is longer than {BODY_BYTES_MAX} bytes");
         return Err(refuse(StatusCode::PAYLOAD_TOO_LARGE, &message));
     }
+    let weight = Weight::of_json(shared, &text.bytes).await;
+    let weight = weight.map_err(|failure| refuse_failure(&failure))?;
     let body = parse_once(&text.bytes).map_err(|error| bad(&not_read(&error)))?;
-    let Value::Object(body) = body else { return Err(bad("the body must be an object of JSON")) };
-    match body.keys().find(|name| !known.contains(&name.as_str())) {
+    let Value::Object(said) = body else { return Err(bad("the body must be an object of JSON")) };
+    match said.keys().find(|name| !known.contains(&name.as_str())) {
         Some(other) => Err(bad(&format!("{other}: is none of {}", known.join(", ")))),
-        None => Ok(body),
+        None => Ok(Members { said, _weight: weight }),
     }
 }
 
@@ -290,6 +310,25 @@ fn place<'s>(shared: &'s Shared, call: &Call) -> Result<(&'s Store, NamespaceId)
     let found = namespace(shared, store, &call.query, &call.headers, Right::Read);
     let found = found.map_err(|error| refuse(status_of_missing(&error), &error.to_string()))?;
     Ok((store, found))
+}
+
+/// Answers with a list of `what` that may be long, and that many clients may ask for and not read:
+/// so it is a question, of which some are answered at a time, and goes out piece by piece.
+async fn listed(
+    shared: &Arc<Shared>,
+    call: &Call,
+    what: &str,
+    mut tell: impl FnMut(&Store, &mut Work<'_>) -> Result<(), Failure> + Send + 'static,
+) -> Result<Reply, Reply> {
+    let (of, title) = (shared.clone(), Title::by_itself(what, call.database(shared)));
+    let job = Job::new(call.who.clone(), Some(title), move |work| {
+        let told = of.store().map(|store| tell(store, work)).transpose();
+        told.map(|_| Ran::default())
+    });
+    let gzip = accepts_gzip(&call.headers);
+    let job = job.that_reads(true);
+    let answered = crate::query::answer(shared, reply::JSON, gzip, job).await;
+    answered.map_err(|failure| refuse_failure(&failure))
 }
 
 /// Waits until what was changed is as durable as samples are.

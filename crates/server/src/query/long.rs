@@ -45,7 +45,7 @@ pub(crate) struct Reading {
 
 /// What the texts of a question weigh in memory with what is made of them.
 #[derive(Debug, Default)]
-pub(super) struct Weight {
+pub(crate) struct Weight {
     bytes: usize,
     held: Held,
 }
@@ -53,6 +53,19 @@ pub(super) struct Weight {
 impl Weight {
     fn of(texts: &[&[u8]]) -> Self {
         Self { bytes: texts.iter().map(|text| weight_of(text)).sum(), held: None }
+    }
+
+    /// What a text of JSON weighs that is read where it is asked and waits for no turn, with memory
+    /// for it if it is long.
+    ///
+    /// # Errors
+    /// As [`Reading::of`].
+    pub(crate) async fn of_json(shared: &Shared, text: &[u8]) -> Result<Self, Failure> {
+        let mut weight = Self { bytes: weight_of_json(text), held: None };
+        if text.len() > SHORT_BYTES_MAX {
+            weight.hold(shared).await?;
+        }
+        Ok(weight)
     }
 
     /// Takes memory for it, unless it has that.
@@ -141,6 +154,24 @@ fn weight_of(text: &[u8]) -> usize {
     text.len() * BYTE_WEIGHT + signs * SIGN_WEIGHT + commas * COMMA_WEIGHT
 }
 
+/// What a text of JSON weighs of which nothing else is read: signs within its texts make no nodes.
+fn weight_of_json(text: &[u8]) -> usize {
+    let (mut signs, mut maps) = (0, 0);
+    let (mut is_text, mut is_escaped) = (false, false);
+    for byte in text {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = true,
+            b'"' => is_text = !is_text,
+            b'[' | b',' | b':' if !is_text => signs += 1,
+            // It has room for several members from the first on.
+            b'{' if !is_text => maps += 1,
+            _ => {}
+        }
+    }
+    text.len() * BYTE_WEIGHT + signs * SIGN_WEIGHT + maps * COMMA_WEIGHT
+}
+
 /// Whether a text is long, or may have a regular expression that takes long: with flags, such as
 /// that for any case, with a number of repetitions, or with many classes. The text may be encoded
 /// as in a query string.
@@ -181,6 +212,13 @@ mod tests {
         // One that is looked at weighs no less than one that is not, if it is made to weigh much.
         assert_eq!(weight_of(b"u,u,"), 4 * TINY_BYTE_WEIGHT);
         assert!(list("u,", 200) >= 2 * TINY_BYTE_WEIGHT);
+    }
+
+    #[test]
+    fn texts_within_json_weigh_by_their_bytes() {
+        let of = |text: &str| weight_of_json(text.as_bytes()) - text.len() * BYTE_WEIGHT;
+        assert_eq!(of(r#"["a,b:{\"c\",[d]", 1]"#), 2 * SIGN_WEIGHT);
+        assert_eq!(of(r#"{"a":{}}"#), 2 * COMMA_WEIGHT + SIGN_WEIGHT);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::catalogue::metric;
 use super::{bad, place, refuse, refuse_failure};
 use crate::http::fitting::fitting;
 use crate::http::{Call, Reply, body, is_preview, not_read, preview_json, reply, status_of};
-use crate::query::{self, Failure, Job, Title, Work};
+use crate::query::{self, Failure, Job, Reading, Title, Work};
 use crate::shared::Shared;
 use foliot_engine::{Caller, Deleted, Error, Snapshot};
 use foliot_exec::{Meter, Query, Ran};
@@ -37,7 +37,9 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
         let message = format!("the request is longer than {BODY_BYTES_MAX} bytes");
         return Err(refuse(StatusCode::PAYLOAD_TOO_LARGE, &message));
     }
-    let mut order = Order::parse(namespace, &text.bytes)?;
+    let reading = Reading::of(shared, &who, &[&text.bytes]).await;
+    let reading = reading.map_err(|failure| refuse_failure(&failure))?;
+    let mut order = reading.read(|| Order::parse(namespace, &text.bytes))?;
     let params = Params::parse(&call.query);
     order.is_preview |= is_preview(&params, &text.bytes).map_err(|reason| bad(&reason))?;
     caller.asked.clone_from(&order.asked);
@@ -47,7 +49,8 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
         run(&asked, &order, &caller, work)?;
         Ok(Ran::default())
     });
-    let answered = query::answer(shared, reply::JSON, false, job.that_changes(is_change)).await;
+    let job = reading.then(job.that_changes(is_change));
+    let answered = query::answer(shared, reply::JSON, false, job).await;
     answered.map_err(|failure| refuse_failure(&failure))
 }
 

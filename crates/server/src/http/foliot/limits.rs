@@ -1,6 +1,6 @@
 //! `limits`: how many series a metric may have before new ones are refused.
 
-use super::{alone, bad, body_of, confirm, place, refuse};
+use super::{alone, bad, body_of, confirm, listed, place, refuse};
 use crate::http::{Call, NO_ROOM_FOR_NAMES, Reply};
 use crate::shared::Shared;
 use foliot_engine::{Engine, SeriesLimit};
@@ -17,17 +17,26 @@ pub(crate) const LIMITS_MAX: usize = 1_000;
 const NAME_BYTES_MAX: usize = 1 << 10;
 
 pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
-    let (store, namespace) = place(shared, &call)?;
+    let (_, namespace) = place(shared, &call)?;
     match &*call.method {
         "POST" => set(shared, namespace, call).await,
         "DELETE" => take(shared, namespace, &call).await,
-        _ => {
-            let limits = store.engine().series_limits(namespace);
-            let limits: Vec<Value> =
-                limits.iter().map(|limit| told(store.engine(), namespace, limit)).collect();
-            Ok(Reply::json(StatusCode::OK, json!({"limits": limits}).to_string()))
-        }
+        _ => list(shared, namespace, &call).await,
     }
+}
+
+async fn list(shared: &Arc<Shared>, namespace: NamespaceId, call: &Call) -> Result<Reply, Reply> {
+    listed(shared, call, "limits", move |store, work| {
+        work.write(b"{\"limits\":[")?;
+        let mut between = "";
+        for limit in store.engine().series_limits(namespace) {
+            let told = told(store.engine(), namespace, &limit);
+            work.write(format!("{between}{told}").as_bytes())?;
+            between = ",";
+        }
+        work.write(b"]}")
+    })
+    .await
 }
 
 /// A limit, and how many series count for it now.

@@ -1,7 +1,7 @@
 //! `saved`: questions and dashboards that people keep, in the store, by database. What they show is
 //! an address of the page; whoever opens it sees what they may see.
 
-use super::{alone, bad, body_of, confirm, place, refuse, store};
+use super::{alone, bad, body_of, confirm, listed, place, refuse, store};
 use crate::http::{Call, NO_ROOM_FOR_NAMES, Reply};
 use crate::metrics::now_ns;
 use crate::shared::Shared;
@@ -32,7 +32,7 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
     match &*call.method {
         "POST" => put(shared, call).await,
         "DELETE" => take(shared, store, &call).await,
-        _ => Ok(list(shared, store, &call)),
+        _ => list(shared, &call).await,
     }
 }
 
@@ -44,11 +44,30 @@ fn facts(store: &Store, prefix: &str) -> Vec<(String, Vec<u8>)> {
     store.engine().catalog_list_from(KIND, prefix)
 }
 
-fn list(shared: &Shared, store: &Store, call: &Call) -> Reply {
-    let facts = facts(store, &prefix(shared, call));
-    let saved: Vec<Value> =
-        facts.iter().filter_map(|(_, bytes)| serde_json::from_slice(bytes).ok()).collect();
-    Reply::json(StatusCode::OK, json!({"saved": saved}).to_string())
+/// Lists all, thing by thing, as far as each is still there.
+async fn list(shared: &Arc<Shared>, call: &Call) -> Result<Reply, Reply> {
+    let prefix = prefix(shared, call);
+    listed(shared, call, "what is saved", move |store, work| {
+        let (meter, mut keys) = (work.meter(), Vec::new());
+        let mut charge = meter.open();
+        store.engine().catalog_each(KIND, &prefix, |key, _| {
+            charge.add(size_of::<String>() + key.len())?;
+            keys.push(key.to_owned());
+            Ok::<_, foliot_exec::Error>(())
+        })?;
+        work.write(b"{\"saved\":[")?;
+        let mut between = "";
+        for key in &keys {
+            meter.check(0)?;
+            let bytes = store.engine().catalog_get(KIND, key).unwrap_or_default();
+            if let Ok(saved) = serde_json::from_slice::<Value>(&bytes) {
+                work.write(format!("{between}{saved}").as_bytes())?;
+                between = ",";
+            }
+        }
+        work.write(b"]}")
+    })
+    .await
 }
 
 async fn put(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {

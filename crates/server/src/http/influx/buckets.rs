@@ -63,7 +63,7 @@ async fn respond(shared: &Arc<Shared>, route: &Route, call: Call) -> Result<Repl
         return Err(refuse(StatusCode::FORBIDDEN, text));
     }
     let caller = call.caller("influx v2");
-    let text = body_of(shared, &call.headers, call.body).await?;
+    let (text, _weight) = body_of(shared, &call.headers, call.body).await?;
     let params = Params::parse(&call.query);
     let is_preview = aside(|| is_preview(&params, &text.bytes))
         .map_err(|reason| refuse(StatusCode::BAD_REQUEST, &reason))?;

@@ -4,6 +4,7 @@
 use super::buckets::refuse;
 use crate::http::body::{self, Text};
 use crate::http::{Asked, Reply, not_read};
+use crate::query::Weight;
 use crate::shared::Shared;
 use foliot_proto_opentsdb::parse_once;
 use hyper::{HeaderMap, StatusCode};
@@ -19,20 +20,20 @@ fn bad(message: &str) -> Reply {
 /// Longest body of a change.
 const BODY_BYTES_MAX: usize = 1 << 20;
 
-/// The body of a request that is no write.
+/// The body of a request that is no write, and memory for what is made of it.
 pub(super) async fn body_of(
     shared: &Shared,
     headers: &HeaderMap,
     body: Asked,
-) -> Result<Text, Reply> {
+) -> Result<(Text, Weight), Reply> {
     let text = body::read(shared, headers, body, Vec::new()).await?;
-    match text.bytes.len() <= BODY_BYTES_MAX {
-        true => Ok(text),
-        false => {
-            let message = format!("the request is longer than {BODY_BYTES_MAX} bytes");
-            Err(refuse(StatusCode::PAYLOAD_TOO_LARGE, &message))
-        }
+    if text.bytes.len() > BODY_BYTES_MAX {
+        let message = format!("the request is longer than {BODY_BYTES_MAX} bytes");
+        return Err(refuse(StatusCode::PAYLOAD_TOO_LARGE, &message));
     }
+    let weight = Weight::of_json(shared, &text.bytes).await;
+    let weight = weight.map_err(|failure| refuse(failure.status, &failure.message))?;
+    Ok((text, weight))
 }
 
 /// Reads a body, which says nothing twice.

@@ -33,7 +33,7 @@ pub(super) async fn answer(
     if call.method != "GET" {
         check_params(&Params::parse(&call.query), &[])?;
     }
-    let text = body_of(shared, &call.headers, call.body).await?;
+    let (text, _weight) = body_of(shared, &call.headers, call.body).await?;
     let id = call.path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
     aside(|| match (target, call.method.as_str()) {
         (Target::InfluxTokens, "POST") => create(shared, store, &text.bytes, &caller),

@@ -8,7 +8,7 @@ use crate::http::{
     Call, NOTHING_CHANGED, Reply, SAID_TWICE, accepts_gzip, body, is_preview, not_read, store,
     unknown_param,
 };
-use crate::query::Reading;
+use crate::query::{Reading, Weight};
 use crate::shared::Shared;
 use foliot_proto_influx::QueryRequest;
 use foliot_proto_influx::encode::{Format, Shape, Style};
@@ -108,6 +108,9 @@ async fn create(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
     check_params(&params, &[])?;
     let (who, asker) = (call.who.clone(), call.asker("influx v3"));
     let text = body::read(shared, &call.headers, call.body, Vec::new()).await?;
+    let _weight = Weight::of_json(shared, &text.bytes)
+        .await
+        .map_err(|failure| refuse(NO_ROWS, failure.status, &failure.message))?;
     if is_preview(&params, &text.bytes).map_err(|why| bad(&why))? {
         return Err(bad("there is no dry run of this, and nothing is changed"));
     }

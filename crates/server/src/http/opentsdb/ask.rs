@@ -174,7 +174,7 @@ fn again(request: &Request, texts: Option<Vec<String>>) -> Option<Question> {
 }
 
 /// Where a request's question is read.
-async fn reading_of(scope: &Scope, query: &str, body: &[u8]) -> Result<Reading, Reply> {
+pub(super) async fn reading_of(scope: &Scope, query: &str, body: &[u8]) -> Result<Reading, Reply> {
     let texts = [query.as_bytes(), body];
     Reading::of(&scope.shared, &scope.who, &texts).await.map_err(refuse_failure)
 }

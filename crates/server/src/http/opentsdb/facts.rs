@@ -1,6 +1,6 @@
 //! What is answered from names and facts: lookups, latest samples, metadata, annotations, trees.
 
-use super::ask::{Scope, check_size, failure, refuse_failure, refused, text_asked};
+use super::ask::{Scope, check_size, failure, reading_of, refuse_failure, refused, text_asked};
 use super::names::symbol_kind;
 use super::{Call, refuse_with, rename};
 use crate::http::{NO_ROOM_FOR_NAMES, Reply, accepts_gzip, ack, body, reply, status_of};
@@ -40,6 +40,7 @@ pub(super) async fn serve(
         .map_err(|message| refuse_with(StatusCode::BAD_REQUEST, message))?;
     let text = body::read(shared, &call.headers, call.body, Vec::new()).await?;
     check_size(text.bytes.len())?;
+    let reading = reading_of(&scope, &call.query, &text.bytes).await?;
     let gzip = accepts_gzip(&call.headers);
     let (method, path, query) = (call.method, call.path, call.query);
     let asked = format!("{path} {}", text_asked(&query, &text.bytes));
@@ -55,7 +56,7 @@ pub(super) async fn serve(
         Ok(Ran::default())
     });
     // A list of the latest samples changes nothing, and is often short.
-    let job = job.that_reads(endpoint == Endpoint::Last);
+    let job = reading.then(job.that_reads(endpoint == Endpoint::Last));
     query::answer(shared, reply::JSON, gzip, job).await.map_err(refuse_failure)
 }
 
