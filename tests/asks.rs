@@ -254,7 +254,7 @@ fn a_terminal_completes_names_and_remembers_statements() {
     terminal.press("m=max:climate.temperature;\r");
     terminal.wait_for("12.25");
     terminal.wait_for_prompt();
-    terminal.press("nonsense\r");
+    terminal.press("no sense\r");
     terminal.wait_for("error parsing query");
     terminal.wait_for_prompt();
     terminal.press("SET PASSWORD FOR \"u\" = 'hidden'\r");

@@ -236,7 +236,7 @@ const REFUSALS: &[Refusal<'_>] = &[
         "time,v\n2026-01-01,1\nyesterday,2\n",
         &["--measurement", "m", "--dry-run"],
         1,
-        "standard input:3: \"yesterday\" is no time: write it as 2026-01-31T10:00:00Z",
+        "standard input:3: time: \"yesterday\" is no time: write it as 2026-01-31T10:00:00Z",
     ),
     (
         "2026-01-01,kitchen,21.5\n2026-01-02,kitchen,21.5\n",

@@ -307,9 +307,15 @@ fn commands_say_what_is_wrong_and_what_to_do() {
     let output = check.args(["--log-level", "loud"]).output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2), "{said}");
-    for word in
-        ["body_byte", "wal.ack", "limits.serie", "head.bytes", "WALL", "merge.parts", "loud"]
-    {
+    for word in [
+        "key body_byte;",
+        "wal.ack (",
+        "limits.serie;",
+        "head.bytes (",
+        "_WALL_",
+        "merge.parts (",
+        "loud",
+    ] {
         assert_eq!(said.matches(word).count(), 1, "{word} in {said}");
     }
     // What has no effect is said, and nothing is refused for it.

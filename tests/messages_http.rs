@@ -79,7 +79,7 @@ fn requests_that_find_nothing_are_shown_the_way() {
         ("GET", "/-/readi", 404, "nothing is at /-/readi; did you mean /-/ready?"),
         ("GET", "/sql", 404, "nothing is at /sql; did you mean /api/v3/query_sql?"),
         ("GET", "/api/sql", 404, "Did you mean /api/v3/query_sql?"),
-        ("GET", "/api/v1/qurey", 404, "did you mean /prometheus/api/v1/query?"),
+        ("GET", "/api/v1/qurey", 404, "ask at /prometheus/api/v1/query,"),
         ("GET", "/api/query?start=2026-01-31&m=sum:m", 400, "2026/01/31-12:00:00"),
         ("POST", "/metrics/job/x", 404, "; push to /api/v1/import/prometheus/metrics/job/NAME"),
         ("GET", "/render?target=a", 404, "; Graphite's questions are not answered"),

@@ -6,9 +6,12 @@ use serde_json::Value as Json;
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 
-/// Runs `foliot` with the given words and a data directory.
+/// Runs `foliot` with the given words and a data directory, unless they name a server.
 fn run(words: &[&str], store: &Path) -> Output {
-    command::run(&[words, &["--data-dir", store.to_str().unwrap()]].concat())
+    match words.contains(&"--url") {
+        true => command::run(words),
+        false => command::run(&[words, &["--data-dir", store.to_str().unwrap()]].concat()),
+    }
 }
 
 /// Imports `dump` into a new store and returns what an export of it says.
