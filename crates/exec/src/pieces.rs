@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn texts_are_charged_before_they_are_printed() {
-        let limits = Limits { memory_bytes: 1 << 20, ..Limits::default() };
+        let limits = Limits { memory_bytes: 400 << 10, ..Limits::default() };
         let meter = Meter::new(limits, Cancel::default());
         let columns: Arc<[Arc<str>]> = ["t".into()].into();
         let head = Arc::new(TableHead { name: "m".into(), labels: Vec::new(), columns });
