@@ -303,37 +303,39 @@ fn a_stop_amid_much_work_on_request_is_no_error() {
     assert!(status.success() && said.is_empty(), "{status}: {said}");
 }
 
-/// What the system says of two listeners is what the check of settings says.
+/// Whether the check of settings says of two listeners at one port what the system says; nothing
+/// where the machine has not both addresses.
+fn is_told_of(one: &str, other: &str) -> Option<bool> {
+    let first = TcpListener::bind(format!("{one}:0")).ok()?;
+    let port = first.local_addr().unwrap().port();
+    let is_free = match TcpListener::bind(format!("{other}:{port}")) {
+        Ok(_) => true,
+        Err(error) if error.kind() == ErrorKind::AddrInUse => false,
+        Err(_) => return None,
+    };
+    let is_told = ["--listen-influx", "--listen-ticktock"].into_iter().all(|key| {
+        let [one, other] = [one, other].map(|address| format!("{address}:{port}"));
+        let mut check = foliot();
+        check.args(["config", "check", "--insecure", "--listen", "127.0.0.1:0"]);
+        let output = check.args([key, &one, "--listen-graphite", &other]).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        output.status.success() == is_free
+            && said.contains("two listeners cannot share a port") != is_free
+    });
+    Some(is_told)
+}
+
+/// What the system says of two listeners is what the check of settings says. Another program may
+/// have the port at the other address: then a second one tells.
 #[test]
 fn listeners_that_cannot_stand_beside_one_another_are_told_without_a_start() {
     let all = ["127.0.0.1", "127.0.0.2", "0.0.0.0", "[::1]", "[::]", "[::ffff:127.0.0.1]"];
     let mut tried = 0;
-    for one in all {
-        let Ok(first) = TcpListener::bind(format!("{one}:0")) else { continue };
-        let port = first.local_addr().unwrap().port();
-        for other in all {
-            let is_free = match TcpListener::bind(format!("{other}:{port}")) {
-                Ok(_) => true,
-                Err(error) if error.kind() == ErrorKind::AddrInUse => false,
-                Err(_) => continue,
-            };
-            for (key, of) in [("--listen-influx", one), ("--listen-ticktock", one)] {
-                let output = foliot()
-                    .args(["config", "check", "--insecure", key, &format!("{of}:{port}")])
-                    .args([
-                        "--listen-graphite",
-                        &format!("{other}:{port}"),
-                        "--listen",
-                        "127.0.0.1:0",
-                    ])
-                    .output()
-                    .unwrap();
-                let said = String::from_utf8_lossy(&output.stderr);
-                assert_eq!(output.status.success(), is_free, "{one} and {other}: {said}");
-                assert_eq!(said.contains("two listeners cannot share a port"), !is_free, "{said}");
-            }
-            tried += 1;
-        }
+    for (one, other) in all.iter().flat_map(|one| all.map(|other| (one, other))) {
+        let Some(is_told) = is_told_of(one, other) else { continue };
+        let is_told = is_told || (0..3).any(|_| is_told_of(one, other) == Some(true));
+        assert!(is_told, "{one} and {other}");
+        tried += 1;
     }
     assert!(tried >= 9, "{tried}");
     // Each of these gets a port of its own.

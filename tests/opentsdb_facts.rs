@@ -260,7 +260,8 @@ fn long_note(server: &Server) {
 fn many_changes_of_a_note_are_refused_before_they_take_memory_or_change_it() {
     let dir = Scratch::new();
     let server = Server::start(dir.path(), &["--set", "limits.memory_bytes=128MiB"]);
-    long_note(&server);
+    let note = json!({"startTime": 1, "notes": "n".repeat(100_000)}).to_string();
+    assert_eq!(server.post("/api/annotation", &note).status, 200);
     let changes: Vec<Value> =
         (0..400).map(|at| json!({"startTime": 1, "description": at.to_string()})).collect();
     let answer = server.post("/api/annotation/bulk", &json!(changes).to_string());

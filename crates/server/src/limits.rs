@@ -150,7 +150,7 @@ impl Limit {
 
 /// Limits that are constants of a parser, or that rows meet: what they are called, how much, what
 /// happens.
-const OTHERS: [(&str, &str, &str); 72] = [
+const OTHERS: [(&str, &str, &str); 73] = [
     ("`limits.series`", "", "the row is refused, reason `limit`"),
     (
         "`limits.registry_bytes`",
@@ -225,6 +225,11 @@ const OTHERS: [(&str, &str, &str); 72] = [
         "a file of Prometheus' configuration or rules, its values, their depth",
         "16 MiB, 1 048 576, 64",
         "the file is not used",
+    ),
+    (
+        "rules that `relabel` tries, their bytes, values with those that aliases stand for",
+        "100, 16 KiB, 10 000",
+        "400",
     ),
     (
         "a list of targets that a file or a server tells",
