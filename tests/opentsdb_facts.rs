@@ -284,6 +284,8 @@ fn a_long_change_of_notes_holds_up_no_others_and_ends_with_its_client() {
     let mut busy = server.connect();
     busy.write_all(&request("PUT", "/api/annotation/bulk", &[], body.as_bytes())).unwrap();
     let limit = json!({"metric": "m", "series_max": 1}).to_string();
+    let set = || server.post("/api/foliot/v1/limits", &limit).status;
+    assert!((0..100).any(|_| set() == 503), "the bulk has not begun");
     let began = Instant::now();
     std::thread::scope(|scope| {
         let limits: Vec<_> =
@@ -302,7 +304,7 @@ fn a_long_change_of_notes_holds_up_no_others_and_ends_with_its_client() {
     drop(busy);
     let ended = (0..100).find(|_| {
         std::thread::sleep(Duration::from_millis(100));
-        server.post("/api/foliot/v1/limits", &limit).status == 200
+        set() == 200
     });
     assert!(ended.is_some(), "the bulk goes on without its client");
 }
