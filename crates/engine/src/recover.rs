@@ -114,11 +114,7 @@ pub(crate) fn open_within(
 
     // Nothing is written to the wal before all of it was read.
     let background = config.background && first.end().is_none();
-    let config = match config.keeps_retention {
-        true => retention::kept(config, &catalog),
-        false => config.clone(),
-    };
-    let config = Arc::new(Config { background, ..config });
+    let config = Arc::new(Config { background, ..retention::settled(config, &catalog) });
     let wal = Wal::open(
         disk.clone(),
         dir.to_owned(),

@@ -356,8 +356,11 @@ pub(crate) fn stayed(catalog: &Catalog) -> Option<Stayed> {
     Some(Stayed { now_ns: i64::from_le_bytes(*now), for_ns: i64::from_le_bytes(*stayed) })
 }
 
-/// Settings of a store with the retention that it was told last.
-pub(crate) fn kept(config: &Config, catalog: &Catalog) -> Config {
+/// The settings of a store: with the retention that it was told last, where that is kept.
+pub(crate) fn settled(config: &Config, catalog: &Catalog) -> Config {
+    if !config.keeps_retention {
+        return config.clone();
+    }
     let cap = catalog.get(EXPIRED_KIND, EXPIRED_BY_SIZE);
     let cap = cap.and_then(|bytes| bytes.get(8..)?.first_chunk().copied());
     Config {

@@ -1,4 +1,5 @@
-//! Spelled sources: the labels of those that were asked for of late, and the numbers of their names.
+//! Spelled sources: the labels of those that were asked for of late, and the numbers of their
+//! names.
 //!
 //! A dashboard asks for the same series every few seconds, and to spell ten labels takes as many
 //! steps as a tenth of a small question. Labels of a source never change, so they stay right.
