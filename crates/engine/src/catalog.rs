@@ -54,9 +54,14 @@ pub(crate) struct Catalog {
 fn encode_change(out: &mut Vec<u8>, kind: &str, key: &str, bytes: Option<&[u8]>) {
     out.push(u8::from(bytes.is_some()));
     for part in [kind.as_bytes(), key.as_bytes(), bytes.unwrap_or_default()] {
-        put_u64(out, part.len() as u64);
-        out.extend_from_slice(part);
+        put_bytes(part, out);
     }
+}
+
+/// Writes bytes behind their length.
+pub(crate) fn put_bytes(bytes: &[u8], out: &mut Vec<u8>) {
+    put_u64(out, bytes.len() as u64);
+    out.extend_from_slice(bytes);
 }
 
 impl Table {
@@ -260,6 +265,7 @@ fn take_bytes<'r>(rest: &mut &'r [u8]) -> Option<&'r [u8]> {
     Some(bytes)
 }
 
-fn take_text(rest: &mut &[u8]) -> Option<String> {
+/// Reads a text behind its length.
+pub(crate) fn take_text(rest: &mut &[u8]) -> Option<String> {
     String::from_utf8(take_bytes(rest)?.to_vec()).ok()
 }

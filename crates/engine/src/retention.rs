@@ -14,7 +14,7 @@
 //! [`Config::retention`]: crate::Config::retention
 
 use crate::audit::{Act, Caller};
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, put_bytes, take_text};
 use crate::chain::Chain;
 use crate::clock::Stayed;
 use crate::config::{Commit, Config};
@@ -77,21 +77,21 @@ impl RetentionRule {
     }
 
     fn encode(&self, out: &mut Vec<u8>) {
-        put_text(&self.measurement, out);
+        put_bytes(self.measurement.as_bytes(), out);
         put_u64(out, self.keep.map_or(0, |keep| keep_ns(keep).max(1) as u64));
         put_u64(out, self.labels.len() as u64);
         for (name, value) in &self.labels {
-            put_text(name, out);
-            put_text(value, out);
+            put_bytes(name.as_bytes(), out);
+            put_bytes(value.as_bytes(), out);
         }
     }
 
     fn decode(bytes: &mut &[u8]) -> Option<Self> {
-        let measurement = get_text(bytes)?;
+        let measurement = take_text(bytes)?;
         let nanos = get_u64(bytes).ok()?;
         let keep = (nanos > 0).then(|| Duration::from_nanos(nanos));
         let count = get_u64(bytes).ok()?;
-        let labels = (0..count).map(|_| Some((get_text(bytes)?, get_text(bytes)?)));
+        let labels = (0..count).map(|_| Some((take_text(bytes)?, take_text(bytes)?)));
         Some(Self { labels: labels.collect::<Option<_>>()?, measurement, keep })
     }
 
@@ -382,18 +382,6 @@ fn kept_rules(catalog: &Catalog) -> Vec<RetentionRule> {
     let bytes = catalog.get(KEEP_KIND, RULES_KEY).unwrap_or_default();
     let mut rest = &*bytes;
     std::iter::from_fn(|| RetentionRule::decode(&mut rest)).collect()
-}
-
-fn put_text(text: &str, out: &mut Vec<u8>) {
-    put_u64(out, text.len() as u64);
-    out.extend_from_slice(text.as_bytes());
-}
-
-fn get_text(bytes: &mut &[u8]) -> Option<String> {
-    let len = usize::try_from(get_u64(bytes).ok()?).ok()?;
-    let (text, rest) = bytes.split_at_checked(len)?;
-    *bytes = rest;
-    String::from_utf8(text.to_vec()).ok()
 }
 
 /// Numbers that divide files written before series changed their class from those after.
