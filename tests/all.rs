@@ -49,6 +49,7 @@ mod messages;
 mod messages_http;
 mod metricsql;
 mod migrate;
+mod migrate_prometheus;
 mod mqtt;
 mod opentsdb;
 mod opentsdb_clients;
