@@ -120,7 +120,9 @@ fn load(run: &mut Run) -> io::Result<Vec<Loaded>> {
 fn append(run: &mut Run, sites: &[Loaded], stressed: bool) -> io::Result<()> {
     let all = vec![1, 3, 5, 10, 30, 50, 100, 300, 500];
     let clients = run.pick(vec![1, 50], all.clone(), all);
-    let rounds = run.pick(1, 17, (UNSAID_S * 1000.0) as u64 / INTERVAL_MS);
+    // Whole rounds, so that every turbine sends as often as any other: as many as fill the cell.
+    let time = run.seconds(7.0, 119.0, UNSAID_S);
+    let rounds = (time.as_millis() as u64).div_ceil(INTERVAL_MS).max(1);
     let heading = match stressed {
         false => "Stage 2: append",
         true => "Stage 4: append while 50 clients ask twice a second",
