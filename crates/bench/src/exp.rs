@@ -57,6 +57,7 @@ pub(crate) fn run(plan: Plan) -> io::Result<bool> {
         Name::HighCardinality => high_cardinality::run(&mut run)?,
         Name::VerifyAll => verify_all::run(&mut run)?,
     }
+    run.sizes_in_the_end();
     run.gone_note();
     // Last on the page, first in time.
     run.report.sections.push(disclosure);

@@ -4,12 +4,13 @@
 use std::io;
 use std::time::{Duration, Instant};
 
+use crate::adapter::Adapter;
 use crate::drive;
 use crate::http::{self, Client};
 use crate::load::{Load, Outcome};
 use crate::mix;
 use crate::result::{LoadResult, Observed};
-use crate::server::{MachineTime, Watched};
+use crate::server::{MachineTime, Reading, Watched};
 
 /// Runs a load and waits until the server is quiet.
 pub(crate) fn measure(
@@ -25,11 +26,7 @@ pub(crate) fn measure(
     let machine_busy = machine.zip(MachineTime::take()).and_then(|(from, to)| to.busy_since(from));
     let loaded = watched.reading();
     let begin = Instant::now();
-    for (method, path) in load.target.adapter.flush {
-        // Older servers lack these requests; the figures are then simply not settled as far.
-        let _ = Client::new(&load.address).send(method, path, "", b"");
-    }
-    let settled = watched.settle(settle_max);
+    let settled = flush_and_settle(load.target.adapter, &load.address, watched, settle_max);
     let settle_s = begin.elapsed().as_secs_f64();
     // What a server that is still at work holds on its disk says nothing about what it will hold.
     let is_quiet = settled.is_some_and(|(_, is_quiet)| is_quiet);
@@ -39,4 +36,19 @@ pub(crate) fn measure(
     let mut result = LoadResult::new(load, &outcome, &observed);
     result.reads = mix::results(load, &mut outcome);
     Ok((result, outcome))
+}
+
+/// Asks a server to write down what it holds and waits until it is quiet, `most` at the longest;
+/// returns the last reading, and whether it was quiet by then.
+pub(crate) fn flush_and_settle(
+    adapter: &Adapter,
+    address: &str,
+    watched: &Watched,
+    most: Duration,
+) -> Option<(Reading, bool)> {
+    for (method, path) in adapter.flush {
+        // Older servers lack these requests; the figures are then simply not settled as far.
+        let _ = Client::new(address).send(method, path, "", b"");
+    }
+    watched.settle(most)
 }

@@ -111,17 +111,18 @@ impl<R: Measured> Runs<R> {
         self.figure(of).map(Sound)
     }
 
-    /// A quantity for a table: the median, and its range where there were several runs; a stroke
-    /// where it is withheld.
+    /// A quantity for a table: the median, and its range where runs differ; a stroke where it is
+    /// withheld.
     pub(crate) fn cell(
         &self,
         of: impl Fn(&R) -> Option<f64>,
         show: impl Fn(f64) -> String,
     ) -> String {
         let Some(Figure { least, median, most }) = self.figure(of) else { return "-".to_owned() };
-        match self.0.len() {
-            1 => show(median),
-            _ => format!("{} ({} to {})", show(median), show(least), show(most)),
+        let (least, most) = (show(least), show(most));
+        match least == most {
+            true => most,
+            false => format!("{} ({least} to {most})", show(median)),
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::disorder::Disorder;
 use crate::fleet::{Fleet, Shape};
 use crate::latency::Logged;
 use crate::load::{Load, Reads};
-use crate::measure::measure;
+use crate::measure::{flush_and_settle, measure};
 use crate::pace::Pace;
 use crate::profile::Profile;
 use crate::random::permute;
@@ -27,7 +27,7 @@ use crate::sender::Wish;
 use crate::site::{DISCLOSED, Site};
 use crate::verify::{VISIBLE_WITHIN, is_whole, leftovers, refuse_leftovers, verify};
 
-use super::numbers::thousands;
+use super::numbers::{mib, thousands};
 
 /// 1980-01-01: far enough in the past that no server takes the data for the future.
 const EPOCH_MS: i64 = 315_532_800_000;
@@ -127,6 +127,8 @@ pub(crate) struct Run {
     gone: BTreeMap<String, String>,
     /// Loads of each server, by address.
     loads: BTreeMap<String, i64>,
+    /// Values that each server acknowledged, by address.
+    values: BTreeMap<String, u64>,
     begin: Instant,
 }
 
@@ -198,6 +200,7 @@ impl Run {
             latencies: Vec::new(),
             gone: BTreeMap::new(),
             loads: BTreeMap::new(),
+            values: BTreeMap::new(),
             begin: Instant::now(),
         }
     }
@@ -338,6 +341,7 @@ impl Run {
     fn keep(&mut self, site: &Site, load: &Load<'_>, result: &LoadResult) {
         let number = self.loads.get(&site.query_address).copied().unwrap_or_default();
         let name = format!("{number}-{}-{}", site.name, load.connections);
+        *self.values.entry(site.query_address.clone()).or_default() += result.write.points_acked;
         self.progress(&format!(
             "{}, {:?}: {} values from {} connections",
             site.name,
@@ -398,6 +402,47 @@ impl Run {
             let section = self.report.section("Servers that went away");
             self.gone.values().for_each(|gone| section.say(gone.clone()));
         }
+    }
+
+    /// Says what all that an experiment wrote takes on each server's disk once the server is quiet.
+    /// Its sites share it, and so do its cells: what one of them adds depends on what was merged
+    /// meanwhile.
+    pub(super) fn sizes_in_the_end(&mut self) {
+        let columns = ["values written", "MiB", "bytes/value", "quiet after s"];
+        let mut table = Table::new("Sizes in the end", &["server"], &columns);
+        let mut told = BTreeSet::new();
+        for site in &self.plan.sites {
+            let address = &site.query_address;
+            let Some(values) = self.values.get(address).filter(|values| **values > 0) else {
+                continue;
+            };
+            if self.gone.contains_key(address) || !told.insert(address) {
+                continue;
+            }
+            let begin = Instant::now();
+            let most = Duration::from_secs(self.pick(30, 300, 300));
+            let settled = flush_and_settle(site.adapter, address, &site.watched, most);
+            let Some(((_, is_quiet), used)) = settled.zip(site.watched.disk_use()) else { continue };
+            table.row(vec![
+                site.adapter.name.to_owned(),
+                thousands(*values as f64),
+                format!("{:.1}", mib(used.allocated_bytes)),
+                format!("{:.2}", used.allocated_bytes as f64 / *values as f64),
+                match is_quiet {
+                    true => format!("{:.0}", begin.elapsed().as_secs_f64()),
+                    false => "was not".to_owned(),
+                },
+            ]);
+        }
+        if table.rows.is_empty() {
+            return;
+        }
+        let section = self.report.section("Sizes in the end");
+        section.say(
+            "All that a server keeps under its data directory, logs included, beside all values \
+             that it acknowledged; values that replaced others count too.",
+        );
+        section.tables.push(table);
     }
 
     /// What the figures depend on besides the load: the servers as they tell it themselves.
