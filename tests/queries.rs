@@ -157,6 +157,51 @@ fn only_small_questions_about_memory_are_answered_where_they_are_asked() {
 }
 
 #[test]
+fn a_small_question_stays_small_in_a_store_of_many_series() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &["--limits-query-brief", "10s"]);
+    fill(&server, 2, 10);
+    // More series, and more values of a label, than a small question may walk through.
+    for some in 0..6 {
+        let line = |host: usize| format!("many,host=m{host:05},all=yes v=1 {START}000000000\n");
+        let lines: String = (some * 10_000..(some + 1) * 10_000).map(line).collect();
+        assert_eq!(server.post("/write?db=default", &lines).status, 204);
+    }
+    let brief = || server.metric("foliot_queries_brief_total");
+    let influxql = |text: &str| {
+        let text = text.replace(' ', "%20").replace('\'', "%27").replace('=', "%3D");
+        server.get(&format!("/query?db=default&q={text}")).text()
+    };
+    let opentsdb = |of: &str| server.get(&format!("/api/query?start={START}&m=sum:{of}")).text();
+    let end = START + 60;
+    let promql = |text: &str| {
+        server.get(&format!("/prometheus/api/v1/query?time={end}&query={text}")).text()
+    };
+    for (answer, wanted) in [
+        (influxql("SELECT count(v) FROM big WHERE host='h00001'"), ",10]"),
+        (influxql("SELECT v FROM many WHERE host='m40000' AND all='yes'"), ",1]"),
+        (opentsdb("many.v{host=m40000}"), ":1"),
+        (promql("many_v{host=%22m40000%22}"), "\"1\"]"),
+    ] {
+        assert!(answer.contains(wanted), "{answer}");
+    }
+    assert_eq!(brief(), 4.0);
+    // What walks through all series, all that have a value, or all values of a label.
+    for (answer, wanted) in [
+        (influxql("SELECT count(v) FROM many"), ",60000]"),
+        (influxql("SELECT count(v) FROM many WHERE all='yes'"), ",60000]"),
+        (influxql("SELECT count(v) FROM many WHERE host=~/^m4000[0-7]$/ AND all='yes'"), ",8]"),
+        (opentsdb("many.v{host=wildcard(*4000)}"), ":6"),
+        (promql("count(many_v)"), "\"60000\"]"),
+        (influxql("SHOW TAG VALUES FROM big WITH KEY = host"), "h00001"),
+    ] {
+        assert!(answer.contains(wanted), "{answer}");
+    }
+    assert_eq!(brief(), 4.0);
+    server.stop();
+}
+
+#[test]
 fn without_time_to_be_brief_every_question_gets_a_place() {
     let dir = Scratch::new();
     let server = Server::start(dir.path(), &["--set", "limits.query_brief=0s"]);

@@ -150,7 +150,7 @@ impl Engine {
         let floor_ns = self.store().ingest.clock().shown_ns().saturating_sub(keep_ns);
         let range = TimeRange::new(i64::MIN, floor_ns.saturating_sub(1));
         let mut only = Vec::new();
-        for sid in snapshot.select_while(&all_of(namespace), range, goes_on)? {
+        for sid in snapshot.select_while(&all_of(namespace), range, &|_| goes_on())? {
             if !goes_on() {
                 return Err(Error::Stopped);
             }
@@ -246,7 +246,7 @@ impl Engine {
         let last = match with_names {
             false => None,
             true if range == TimeRange::ALL => {
-                let all = snapshot.select_while(selector, range, goes_on)?;
+                let all = snapshot.select_while(selector, range, &|_| goes_on())?;
                 self.drop_empty(selector.namespace, &all)?
             }
             true => self.drop_empty(selector.namespace, &sids)?,
@@ -312,7 +312,7 @@ impl Engine {
         let _alone = self.store().taking.lock();
         let (mut deleted, _) = count_all(&self.snapshot(), selector, TimeRange::ALL, goes_on)?;
         let snapshot = self.snapshot();
-        let sids = snapshot.select_while(selector, TimeRange::ALL, goes_on)?;
+        let sids = snapshot.select_while(selector, TimeRange::ALL, &|_| goes_on())?;
         deleted.series = sids.len() as u64;
         if deleted.series > 0 || matches!(act, Act::DropNamespace) {
             self.store().audit(caller, selector.namespace, act, Some(&deleted))?;
@@ -379,7 +379,7 @@ fn wanted(
 ) -> Result<Vec<(u32, TimeRange)>, Error> {
     let mut all = Vec::new();
     for (selector, range) in doomed {
-        let selected = snapshot.select_while(selector, *range, goes_on)?;
+        let selected = snapshot.select_while(selector, *range, &|_| goes_on())?;
         all.extend(selected.into_iter().map(|sid| (sid, *range)));
     }
     all.sort_unstable_by_key(|(sid, range)| (*sid, range.start_ns));
@@ -399,7 +399,7 @@ fn count_all(
     range: TimeRange,
     goes_on: &dyn Fn() -> bool,
 ) -> Result<(Deleted, Vec<u32>), Error> {
-    let selected = snapshot.select_while(selector, range, goes_on)?;
+    let selected = snapshot.select_while(selector, range, &|_| goes_on())?;
     let wanted: Vec<_> = selected.into_iter().map(|sid| (sid, range)).collect();
     count(snapshot, &wanted, goes_on)
 }

@@ -16,8 +16,8 @@ use crate::error::Error;
 use crate::limits::PAGE_SERIES;
 use crate::view::View;
 use foliot_index::{
-    Census, Description, Identity, Listed, Mark, MayGather, Numbers, Origin, Registry, Segment,
-    SidSet, SymbolKind,
+    Census, Description, GoesOn, Identity, Listed, Mark, MayGather, Numbers, Origin, Registry,
+    Segment, SidSet, SymbolKind,
 };
 use foliot_model::{NamespaceId, Selector, TimeRange};
 use std::ops::Range;
@@ -65,7 +65,7 @@ impl Closed {
         &self,
         selector: &Selector,
         dropped: &SidSet,
-        goes_on: &dyn Fn() -> bool,
+        goes_on: &GoesOn<'_>,
     ) -> Result<Vec<u32>, Error> {
         let mut sids = match self {
             Self::Memory(registry) => registry.select_while(selector, goes_on)?,

@@ -18,7 +18,9 @@ use crate::scan::Scan;
 use crate::sight::{Narrowed, Sight};
 use crate::tombstones::Mask;
 use crate::view::View;
-use foliot_index::{Census, Identity, Listed, MayGather, Numbers, Ranks, SymbolKind, Telling};
+use foliot_index::{
+    Census, GoesOn, Identity, Listed, MayGather, Numbers, Ranks, SymbolKind, Telling,
+};
 use foliot_model::{NamespaceId, Samples, Selector, TimeRange};
 use std::ops::Range;
 use std::sync::Arc;
@@ -119,10 +121,11 @@ impl Snapshot {
     /// # Errors
     /// When an index file cannot be read.
     pub fn select(&self, selector: &Selector, range: TimeRange) -> Result<Vec<u32>, Error> {
-        self.select_while(selector, range, &|| true)
+        self.select_while(selector, range, &|_| true)
     }
 
-    /// The same, as long as `goes_on` says so: a test of the values of a huge label takes its time.
+    /// The same, as long as `goes_on` says so, which is told of long walks through ids and names
+    /// before they begin: a test of the values of a huge label takes its time.
     ///
     /// # Errors
     /// [`Error::Stopped`] when it was not to go on, and when an index file cannot be read.
@@ -130,12 +133,12 @@ impl Snapshot {
         &self,
         selector: &Selector,
         range: TimeRange,
-        goes_on: &dyn Fn() -> bool,
+        goes_on: &GoesOn<'_>,
     ) -> Result<Vec<u32>, Error> {
         let select = |selector: &Selector| {
             self.epochs.select(&self.view, selector, range, &self.earlier, goes_on)
         };
-        match self.narrow(selector, &|_| goes_on())? {
+        match self.narrow(selector, &|_| goes_on(0))? {
             Narrowed::Whole => select(selector),
             Narrowed::Part(part) => select(&part),
             Narrowed::Nothing => Ok(Vec::new()),

@@ -10,7 +10,7 @@ use crate::steps::{StepTook, Steps};
 use foliot_lock::{Mutex, Rank};
 use foliot_model::Selector;
 use foliot_plan::grid::Took;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -36,6 +36,8 @@ pub struct Limits {
     pub samples: u64,
     /// Stored series selected at a time. Default: no bound.
     pub series: usize,
+    /// Ids and names of the index that selections walk through in long walks. Default: no bound.
+    pub ids: usize,
     /// How long it may take (`limits.query_seconds`). Default 60 s.
     pub seconds: Duration,
     /// Threads that work on it, the caller's included. Default: one per processor.
@@ -48,6 +50,7 @@ impl Default for Limits {
             memory_bytes: 256 << 20,
             samples: 1_000_000_000,
             series: usize::MAX,
+            ids: usize::MAX,
             seconds: Duration::from_secs(60),
             threads: std::thread::available_parallelism().map_or(1, usize::from),
         }
@@ -95,6 +98,8 @@ struct Account {
     samples: AtomicU64,
     /// Stored series selected so far.
     selected: AtomicU64,
+    /// Ids and names that long walks through the index passed, or were about to.
+    walked: AtomicUsize,
     /// A bit for each of [`METERED`] that was met.
     met: AtomicU8,
     /// What operators take, where somebody wants to know.
@@ -127,6 +132,7 @@ impl Meter {
             work: AtomicU64::new(0),
             samples: AtomicU64::new(0),
             selected: AtomicU64::new(0),
+            walked: AtomicUsize::new(0),
             met: AtomicU8::new(0),
             steps: OnceLock::new(),
             asked: Mutex::new(Rank::Table, Vec::new()),
@@ -228,6 +234,20 @@ impl Meter {
 
     pub(crate) fn steps(&self) -> Option<&Steps> {
         self.account.steps.get()
+    }
+
+    /// Checks that the work may go on with a walk through so many ids of the index.
+    pub(crate) fn walk(&self, ids: usize) -> Result<(), Error> {
+        self.check(0)?;
+        let before = self.account.walked.fetch_add(ids, Ordering::Relaxed);
+        let limit = self.limits().ids;
+        match before.saturating_add(ids) > limit {
+            true => {
+                self.account.meet(SERIES);
+                Err(Error::Series { limit })
+            }
+            false => Ok(()),
+        }
     }
 
     /// Notes which metrics a selector names.
@@ -404,7 +424,7 @@ mod tests {
     use super::*;
 
     fn meter(memory_bytes: u64, samples: u64, seconds: Duration) -> Meter {
-        let limits = Limits { memory_bytes, samples, seconds, threads: 1, series: 7 };
+        let limits = Limits { memory_bytes, samples, seconds, threads: 1, series: 7, ids: 9 };
         Meter::new(limits, Cancel::default())
     }
 

@@ -196,10 +196,10 @@ pub(crate) fn select(
     meter: &Meter,
 ) -> Result<Vec<u32>, Error> {
     meter.note_asked(selector);
-    let selected = snapshot.select_while(selector, range, &|| meter.check(0).is_ok());
+    let selected = snapshot.select_while(selector, range, &|ids| meter.walk(ids).is_ok());
     if matches!(selected, Err(foliot_engine::Error::Stopped)) {
         // Says why.
-        meter.check(0)?;
+        meter.walk(0)?;
     }
     Ok(selected?)
 }

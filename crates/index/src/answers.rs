@@ -57,7 +57,7 @@ impl Answers {
         let mut asked = 0;
         for pair in names.pairs_from(namespace, label, answer.seen) {
             asked += 1;
-            if asked % VALUES_PER_ASK == 0 && !goes_on() {
+            if asked % VALUES_PER_ASK == 0 && !goes_on(VALUES_PER_ASK as usize) {
                 return None;
             }
             if test.passes(values.of(pair)) {

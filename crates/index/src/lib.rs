@@ -56,4 +56,5 @@ pub use record::class_records;
 pub use register::read_row;
 pub use registry::{Counts, Limited, Mark, Registered, Registry, Resolver, Terms};
 pub use segment::{ReadAt, Segment, rewrite as rewrite_segment, write as write_segment};
+pub use select::GoesOn;
 pub use sid_set::SidSet;

@@ -179,7 +179,7 @@ impl<'a> Listing<'a> {
         let Self { names, selector, .. } = self;
         let columns = (!selector.names.is_empty())
             .then(|| select::columns(names, selector.namespace, &selector.names));
-        Wanted::new(names, selector, columns, &|| self.gathering.goes_on())
+        Wanted::new(names, selector, columns, &|_| self.gathering.goes_on())
     }
 
     /// The columns of the wanted series.
@@ -201,7 +201,7 @@ impl<'a> Listing<'a> {
             columns.dedup();
             return columns;
         }
-        let wanted = Wanted::new(names, selector, None, &|| self.gathering.goes_on());
+        let wanted = Wanted::new(names, selector, None, &|_| self.gathering.goes_on());
         let Some(wanted) = wanted else { return Vec::new() };
         columns.retain(|&column| self.gathering.step() && wanted.has_column(column));
         columns

@@ -6,6 +6,7 @@
 //! four bytes for each value of a label that was listed.
 
 use crate::names::Names;
+use crate::select::{GoesOn, may_walk};
 use foliot_lock::{Mutex, Rank};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -28,18 +29,30 @@ impl Default for Orders {
 }
 
 impl Orders {
-    /// The pairs of a label whose values begin with `prefix`, by value.
+    /// The pairs of a label whose values begin with `prefix`, by value; nothing when it was not to
+    /// go on.
     pub(crate) fn beginning(
         &self,
         names: &Names,
         [namespace, label]: [u32; 2],
         prefix: &str,
-    ) -> Vec<u32> {
+        goes_on: &GoesOn<'_>,
+    ) -> Option<Vec<u32>> {
+        if !may_walk(self.behind(names, namespace, label), goes_on) {
+            return None;
+        }
         let order = self.of(names, namespace, label);
         let start = order.partition_point(|&pair| names.value(pair) < prefix);
         let rest = order.get(start..).unwrap_or_default();
         let end = rest.partition_point(|&pair| names.value(pair).starts_with(prefix));
-        rest.get(..end).unwrap_or_default().to_vec()
+        Some(rest.get(..end).unwrap_or_default().to_vec())
+    }
+
+    /// Pairs of a label that may not be in order yet.
+    fn behind(&self, names: &Names, namespace: u32, label: u32) -> usize {
+        let seen = self.0.lock().get(&(namespace, label)).map_or(0, |order| order.seen);
+        let since = names.pairs().entries().len().saturating_sub(seen);
+        (since as usize).min(names.pairs_of_label.count(namespace, label) as usize)
     }
 
     /// The pairs of a label by value. Whoever asks meanwhile waits, and does not sort as well.

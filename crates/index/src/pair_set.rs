@@ -70,7 +70,7 @@ pub(crate) fn pairs_of(
             return Some(in_order(literals.iter().filter_map(find).collect()));
         }
         Some(Reach::Beginning(prefix)) if is_big && !prefix.is_empty() => {
-            let mut pairs = names.orders.beginning(names, [namespace, label], prefix);
+            let mut pairs = names.orders.beginning(names, [namespace, label], prefix, goes_on)?;
             // Out of order a value costs some times more to read.
             if pairs.len() as u64 * 4 < names.pairs_of_label.count(namespace, label) {
                 pairs.retain(|&pair| matcher.test.passes(names.value(pair)));

@@ -17,7 +17,7 @@ use crate::lookup::{Lookup, Run, Sids};
 use crate::names::{Key, Names, Numbered, SymbolKind};
 use crate::record::{self, Triples};
 use crate::register::{self, Chunk};
-use crate::select;
+use crate::select::{self, GoesOn};
 use crate::sid_set::SidSet;
 use crate::spelled::SPELLED_MAX;
 use crate::stage::{Overlay, Stage};
@@ -440,14 +440,14 @@ impl Registry {
         select::select(&self.names.read(), selector)
     }
 
-    /// The same, as long as `goes_on` says so, which is asked every few thousand values tested.
+    /// The same, as long as `goes_on` says so, which is asked now and then and told of long walks.
     ///
     /// # Errors
     /// When it was not to go on.
     pub fn select_while(
         &self,
         selector: &Selector,
-        goes_on: &dyn Fn() -> bool,
+        goes_on: &GoesOn<'_>,
     ) -> Result<Vec<u32>, Error> {
         select::select_while(&self.names, selector, goes_on).ok_or(Error::Stopped)
     }
@@ -526,7 +526,7 @@ impl Registry {
         // While names are listed they are held: many conditions are met before, piece by piece.
         let met = match selector.only.is_none() && selector.matchers.len() > CONDITIONS_HELD_MAX {
             true => {
-                let sids = self.select_while(selector, &|| may_gather(0))?;
+                let sids = self.select_while(selector, &|_| may_gather(0))?;
                 let (matchers, exact_labels) = (Vec::new(), None);
                 Some(Selector { only: Some(sids), matchers, exact_labels, ..selector.clone() })
             }

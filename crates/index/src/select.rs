@@ -49,11 +49,17 @@ pub(crate) struct Sources {
     is_void: bool,
 }
 
-/// Asked now and then whether to go on; where it says no, the answer is nothing.
-pub(crate) type GoesOn<'a> = dyn Fn() -> bool + 'a;
+/// Asked now and then whether to go on, and told through how many ids or names the next walk goes if
+/// that is a long one; where it says no, the answer is nothing.
+pub type GoesOn<'a> = dyn Fn(usize) -> bool + 'a;
 
 /// Values that are tested before it is asked again: less than a millisecond.
 pub(crate) const VALUES_PER_ASK: u32 = 1 << 12;
+
+/// Whether to walk through so many ids or names: it is asked for long walks only.
+pub(crate) fn may_walk(ids: usize, goes_on: &GoesOn<'_>) -> bool {
+    ids < VALUES_PER_ASK as usize || goes_on(ids)
+}
 
 /// Names that can be read.
 pub(crate) trait Readable {
@@ -77,7 +83,7 @@ impl Readable for RwLock<Names> {
 
 /// The series that a selector wants, ascending.
 pub(crate) fn select(names: &Names, selector: &Selector) -> Vec<u32> {
-    select_while(names, selector, &|| true).unwrap_or_default()
+    select_while(names, selector, &|_| true).unwrap_or_default()
 }
 
 /// The same, as long as it goes on.
@@ -89,7 +95,12 @@ pub(crate) fn select_while(
     let end = names.read_for(Names::series_end);
     let columns = match selector.names.is_empty() {
         true => None,
-        false => Some(names.read_for(|names| columns(names, selector.namespace, &selector.names))),
+        false => {
+            if !may_walk(names.read_for(|names| tested(names, selector)), goes_on) {
+                return None;
+            }
+            Some(names.read_for(|names| columns(names, selector.namespace, &selector.names)))
+        }
     };
     let sources = Sources::new(names, selector, goes_on)?;
     if sources.is_void || columns.as_ref().is_some_and(Vec::is_empty) {
@@ -132,12 +143,19 @@ fn retained(
 ) -> Option<Vec<u32>> {
     let mut kept = Vec::with_capacity(ids.len());
     for (piece, ids) in ids.chunks((CANDIDATES_AT_ONCE / conditions.max(1)).max(1)).enumerate() {
-        if piece > 0 && !goes_on() {
+        if piece > 0 && !goes_on(0) {
             return None;
         }
         names.read_for(|names| kept.extend(ids.iter().copied().filter(|&id| passes(names, id))));
     }
     Some(kept)
+}
+
+/// How many names have to be tested to tell the columns that a selector wants.
+fn tested(names: &Names, selector: &Selector) -> usize {
+    let groups = &names.columns_of_measurement;
+    let is_tested = |reading: &&Name| reading.measurement.literals().is_none();
+    selector.names.iter().filter(is_tested).count() * groups.symbols(selector.namespace).len()
 }
 
 /// The columns that one of the readings of a name fits, ascending.
@@ -209,6 +227,9 @@ impl Condition {
         goes_on: &GoesOn<'_>,
     ) -> Option<Vec<u32>> {
         if self.postings < sources.len() as u64 * CANDIDATE_COST {
+            if !may_walk(self.postings as usize, goes_on) {
+                return None;
+            }
             let posted = names.read_for(|names| self.posted(names));
             let is_met = |source: &u32| posted.contains(*source) != self.unwanted;
             return Some(sources.iter().copied().filter(is_met).collect());
@@ -244,7 +265,7 @@ impl Sources {
         let namespace = selector.namespace;
         let condition = |(piece, matcher)| {
             let condition = |names: &Names| Condition::new(names, namespace, matcher, goes_on);
-            (piece == 0 || goes_on()).then(|| names.read_for(condition)).flatten()
+            (piece == 0 || goes_on(0)).then(|| names.read_for(condition)).flatten()
         };
         let mut conditions: Vec<_> =
             selector.matchers.iter().enumerate().map(condition).collect::<Option<_>>()?;
@@ -280,7 +301,7 @@ impl Sources {
         let mut unwanted = Bitmap::default();
         let conditions = self.conditions.iter().filter(|condition| condition.unwanted);
         for (piece, condition) in conditions.enumerate() {
-            if piece > 0 && !goes_on() {
+            if piece > 0 && !goes_on(0) {
                 return None;
             }
             names.read_for(|names| condition.post(names, &mut unwanted));
@@ -324,6 +345,9 @@ impl Sources {
         let (unwanted, mut wanted): (Vec<_>, Vec<_>) =
             self.conditions.iter().partition(|condition| condition.unwanted);
         let first = (!wanted.is_empty()).then(|| wanted.remove(0));
+        if first.is_some_and(|first| !may_walk(first.postings as usize, goes_on)) {
+            return None;
+        }
         let mut candidates: Vec<u32> = match first {
             Some(first) => names.read_for(|names| first.posted(names)).iter().collect(),
             None => Vec::new(),
@@ -333,7 +357,7 @@ impl Sources {
             return retained(names, candidates, goes_on, |names, id| self.accepts(names, id));
         }
         for (piece, condition) in wanted.into_iter().chain(unwanted).enumerate() {
-            if piece > 0 && !goes_on() {
+            if piece > 0 && !goes_on(0) {
                 return None;
             }
             candidates = condition.met(names, &candidates, goes_on)?;
@@ -360,6 +384,9 @@ fn join(
         columns.iter().map(|&column| u64::from(names.series_of_column.count(column))).sum()
     });
     if !sources.has_wanted() {
+        if !may_walk(posted as usize, goes_on) {
+            return None;
+        }
         return join_unfiltered(names, sources, &columns, posted as usize, goes_on);
     }
     let wanted = sources.wanted(names, goes_on)?;
@@ -367,7 +394,7 @@ fn join(
     if wanted.len() as u64 * columns.len() as u64 * SERIES_COST <= posted {
         let at_once = (CANDIDATES_AT_ONCE / columns.len().max(1)).max(1);
         for (piece, wanted) in wanted.chunks(at_once).enumerate() {
-            if piece > 0 && !goes_on() {
+            if piece > 0 && !goes_on(0) {
                 return None;
             }
             names.read_for(|names| {
@@ -378,6 +405,9 @@ fn join(
             });
         }
     } else {
+        if !may_walk(posted as usize, goes_on) {
+            return None;
+        }
         let mut bitmap = Bitmap::default();
         wanted.iter().for_each(|&source| bitmap.set(source));
         let is_wanted =
@@ -401,7 +431,7 @@ fn each_column(
     let mut left = columns.iter().copied().peekable();
     let mut is_first = true;
     while left.peek().is_some() {
-        if !std::mem::take(&mut is_first) && !goes_on() {
+        if !std::mem::take(&mut is_first) && !goes_on(0) {
             return None;
         }
         names.read_for(|names| {

@@ -61,7 +61,7 @@ fn names_are_not_held_for_all_of_a_question() {
     }
     // Whoever is asked whether to go on registers a series, for which nobody may hold the names.
     let made = std::cell::Cell::new(0);
-    let goes_on = || {
+    let goes_on = |_: usize| {
         made.set(made.get() + 1);
         write_all(&registry, 1, &[Line::new(&format!("new,n={}", made.get()), &["x"])]);
         true
@@ -98,7 +98,7 @@ fn series_that_come_while_a_question_is_answered_are_not_taken_for_others() {
         |test: Test| Matcher { name: "r".into(), test, negated: true, accepts_absent: true };
     // They have a value that no condition met when it was looked up, and that all of them exclude.
     let made = std::cell::Cell::new(0);
-    let goes_on = || {
+    let goes_on = |_: usize| {
         made.set(made.get() + 1);
         let (n, key) = (made.get(), |n: u32, rack: &str| format!("m,h=new{n},r={rack}{n}"));
         write_all(&registry, 0, &[Line::new(&key(n, "bad"), &["x"])]);
@@ -652,11 +652,11 @@ fn a_few_of_many_values_are_the_first_ones() {
     for (expression, is_long) in [("7+$", true), ("^00017$", false)] {
         let matchers = vec![matcher(expression, false)];
         let selector = Selector { matchers, ..everything(0) };
-        let stopped = registry.select_while(&selector, &|| false);
+        let stopped = registry.select_while(&selector, &|_| false);
         assert_eq!(matches!(stopped, Err(Error::Stopped)), is_long, "{stopped:?}");
-        let stopped = segment.select_while(&selector, &|| false);
+        let stopped = segment.select_while(&selector, &|_| false);
         assert_eq!(matches!(stopped, Err(Error::Stopped)), is_long, "{stopped:?}");
-        let all = registry.select_while(&selector, &|| true).unwrap();
+        let all = registry.select_while(&selector, &|_| true).unwrap();
         assert!(!all.is_empty() && all == registry.select(&selector));
         assert_eq!(segment.select(&selector).unwrap(), all);
     }

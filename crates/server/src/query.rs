@@ -367,6 +367,8 @@ pub(crate) struct Job {
     run: Box<Run>,
     /// Whether nothing comes of running it but the answer, so that it may be begun again.
     only_reads: bool,
+    /// Whether all that it looks at are series that it selects, and their samples.
+    only_selects: bool,
     /// Whether it looks at queries that run, or ends them.
     is_of_queries: bool,
     /// Where its question was read, if that was long.
@@ -384,12 +386,25 @@ impl Job {
         title: Option<Title>,
         run: impl FnMut(&mut Work<'_>) -> Result<Ran, Failure> + Send + 'static,
     ) -> Self {
-        let (asks, run, only_reads, is_of_queries) = (None, Box::new(run), false, false);
+        let (asks, run, only_reads) = (None, Box::new(run), false);
+        let (only_selects, is_of_queries) = (false, false);
         // Who works on it later knows no peer.
         let from = senders::peer();
         let title = title.map(|title| Box::new(Title { from, ..title }));
         let (place, weight, until) = (None, Weight::default(), None);
-        Self { who, from, title, asks, run, only_reads, is_of_queries, place, weight, until }
+        Self {
+            who,
+            from,
+            title,
+            asks,
+            run,
+            only_reads,
+            only_selects,
+            is_of_queries,
+            place,
+            weight,
+            until,
+        }
     }
 
     /// The same job, which is listed as something else than its question.
@@ -414,6 +429,12 @@ impl Job {
     /// The same job; if it only reads, it may be given up and begun again.
     pub(crate) fn that_reads(self, only_reads: bool) -> Self {
         Self { only_reads, ..self }
+    }
+
+    /// The same job; if it only reads samples of series that it selects, it may be given up and
+    /// begun again, and takes no longer for what else is stored.
+    pub(crate) fn that_selects(self, only_selects: bool) -> Self {
+        Self { only_reads: only_selects, only_selects, ..self }
     }
 
     /// The same job, which is given up at this instant, if there is one.

@@ -422,7 +422,9 @@ impl Run {
             let begin = Instant::now();
             let most = Duration::from_secs(self.pick(30, 300, 300));
             let settled = flush_and_settle(site.adapter, address, &site.watched, most);
-            let Some(((_, is_quiet), used)) = settled.zip(site.watched.disk_use()) else { continue };
+            let Some(((_, is_quiet), used)) = settled.zip(site.watched.disk_use()) else {
+                continue;
+            };
             table.row(vec![
                 site.adapter.name.to_owned(),
                 thousands(*values as f64),

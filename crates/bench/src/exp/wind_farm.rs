@@ -246,7 +246,7 @@ fn query(run: &mut Run, sites: &[Loaded], stressed: bool) -> io::Result<()> {
     };
     let columns = ["questions/s", "mean ms", "p99 ms", "server CPU ms", "checked / wrong"];
     let mut table = Table::new(heading, &["clients", "server"], &columns);
-    let mut plot = Plot::lines(&format!("{heading}: questions per second"), "clients", "1/s");
+    let mut bars = Plot::bars(&format!("{heading}: questions per second"), "1/s");
     let mut section = Section { heading: heading.to_owned(), ..Section::default() };
     section.say(
         "Nine questions in ten are one sensor of one turbine over an hour, the tenth the hourly \
@@ -256,24 +256,24 @@ fn query(run: &mut Run, sites: &[Loaded], stressed: bool) -> io::Result<()> {
         sites.iter().flat_map(|loaded| clients.iter().map(move |c| (loaded, *c))).collect();
     let found =
         run.repeated(&jobs, |run, (loaded, clients)| query_once(run, loaded, *clients, stressed))?;
-    let mut lines: BTreeMap<&str, Vec<(f64, Option<Sound>)>> = BTreeMap::new();
+    let mut heights: BTreeMap<&str, Vec<(String, Option<Sound>)>> = BTreeMap::new();
     let mut curves: BTreeMap<&str, Vec<OnCurve>> = BTreeMap::new();
     for ((loaded, clients), runs) in jobs.iter().zip(&found).filter(|(_, runs)| !runs.is_empty()) {
         let name = loaded.site.name.as_str();
         table.judged(query_row(*clients, name, runs), runs.void());
         let rate = runs.sound(|asked| Some(asked.per_second));
-        lines.entry(name).or_default().push((*clients as f64, rate));
+        heights.entry(name).or_default().push((clients.to_string(), rate));
         let mean = runs.sound(|asked| asked.service_time.mean_ms);
         curves.entry(name).or_default().push((rate, mean));
         runs.iter().for_each(|asked| question_faults(&mut section, name, asked));
     }
-    lines.into_iter().for_each(|(name, line)| plot.line(name, line));
+    heights.into_iter().for_each(|(name, heights)| bars.bar(name, heights));
     let title = format!("{heading}: response time by throughput, up to saturation");
     let mut response = Plot::lines(&title, "questions/s", "mean ms");
     curves.into_iter().for_each(|(name, curve)| response.curve(name, curve));
     section.tables.push(table);
     section.tables.extend(reference::query(stressed));
-    section.plots.extend([plot, response].into_iter().filter(|plot| !plot.is_empty()));
+    section.plots.extend([bars, response].into_iter().filter(|plot| !plot.is_empty()));
     run.report.sections.push(section);
     Ok(())
 }

@@ -3,6 +3,7 @@
 use super::{Closed, Epochs};
 use crate::error::Error;
 use crate::view::View;
+use foliot_index::GoesOn;
 use foliot_lock::{Rank, RwLock};
 use foliot_model::{Selector, TimeRange};
 use std::collections::HashMap;
@@ -78,7 +79,7 @@ impl Epochs {
         selector: &Selector,
         range: TimeRange,
         earlier: &Earlier,
-        goes_on: &dyn Fn() -> bool,
+        goes_on: &GoesOn<'_>,
     ) -> Result<Vec<u32>, Error> {
         let expanded = match &selector.only {
             Some(only) if !earlier.is_empty() => {

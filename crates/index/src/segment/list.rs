@@ -246,7 +246,7 @@ impl<'a> Asked<'a> {
     }
 
     fn living(&self) -> Result<Vec<u32>, Error> {
-        let goes_on = || self.gathering.goes_on();
+        let goes_on = |_: usize| self.gathering.goes_on();
         let mut sids = self.segment.select_while(self.selector, &goes_on)?;
         if let Some(is_living) = self.living {
             sids.retain(|&sid| is_living(sid));

@@ -8,10 +8,11 @@
 
 use super::Segment;
 use super::read::{Sources, Strings};
+use super::table::Rows;
 use crate::bitmap::Bitmap;
 use crate::error::Error;
 use crate::names::SymbolKind;
-use crate::select::{GoesOn, VALUES_PER_ASK};
+use crate::select::{GoesOn, VALUES_PER_ASK, may_walk};
 use foliot_codec::varint::get_u32;
 use foliot_model::{Matcher, Name, Reach, Selector, Test};
 use std::ops::Range;
@@ -30,17 +31,17 @@ impl Segment {
     /// # Errors
     /// When the segment cannot be read.
     pub fn select(&self, selector: &Selector) -> Result<Vec<u32>, Error> {
-        self.select_while(selector, &|| true)
+        self.select_while(selector, &|_| true)
     }
 
-    /// The same, as long as `goes_on` says so, which is asked every few thousand values tested.
+    /// The same, as long as `goes_on` says so, which is asked now and then and told of long walks.
     ///
     /// # Errors
     /// When the segment cannot be read, or when it was not to go on.
     pub fn select_while(
         &self,
         selector: &Selector,
-        goes_on: &dyn Fn() -> bool,
+        goes_on: &GoesOn<'_>,
     ) -> Result<Vec<u32>, Error> {
         let columns = match selector.names.is_empty() {
             true => self.columns_in(selector.namespace)?.collect(),
@@ -67,7 +68,9 @@ impl Segment {
         let mut sids = Vec::new();
         if conditions.is_empty() && exact.is_none() && selector.only.is_none() {
             for column in columns {
-                self.ids(column, &mut |local| sids.push(self.tables.origin.base + local))?;
+                let base = self.tables.origin.base;
+                let mut take = |local| sids.push(base + local);
+                self.ids_while(self.tables.series_of_column, column, &mut take, goes_on)?;
             }
             sids.sort_unstable();
             return Ok(sids);
@@ -225,7 +228,8 @@ impl Segment {
         let range = self.pairs_of_label(namespace, label)?;
         let mut take = |pair| -> Result<(), Error> {
             condition.is_void = false;
-            self.sources_of(pair, &mut |source| condition.sources.set(source))
+            let mut take = |source| condition.sources.set(source);
+            self.ids_while(self.tables.sources_of_pair, pair, &mut take, goes_on)
         };
         // Where a value that passes is in the set sought, how it may look tells which ones to test.
         let reach = (matcher.negated == unwanted).then(|| matcher.test.reach());
@@ -251,7 +255,7 @@ impl Segment {
         let mut values = Strings::new(self, SymbolKind::LabelValue);
         let of_label = self.tables.pairs.range::<1>(self, start, range.end)?;
         for (pair, [value]) in (start..range.end).zip(of_label) {
-            if pair % VALUES_PER_ASK == 0 && !goes_on() {
+            if pair % VALUES_PER_ASK == 0 && !goes_on(VALUES_PER_ASK as usize) {
                 return Err(Error::Stopped);
             }
             let value = values.get(value)?;
@@ -276,15 +280,26 @@ impl Segment {
     }
 
     pub(super) fn sources_of(&self, pair: u32, each: &mut dyn FnMut(u32)) -> Result<(), Error> {
-        let rows = self.tables.sources_of_pair;
-        let row = rows.row(self, pair)?;
-        self.read(rows, || each_id(&row, each))
+        self.ids_while(self.tables.sources_of_pair, pair, each, &|_| true)
     }
 
     /// The series of a column, counted from the epoch's first.
     pub(super) fn ids(&self, column: u32, each: &mut dyn FnMut(u32)) -> Result<(), Error> {
-        let rows = self.tables.series_of_column;
-        let row = rows.row(self, column)?;
+        self.ids_while(self.tables.series_of_column, column, each, &|_| true)
+    }
+
+    /// The ids of a row, each of which takes a byte at least, if it is to go on.
+    fn ids_while(
+        &self,
+        rows: Rows,
+        index: u32,
+        each: &mut dyn FnMut(u32),
+        goes_on: &GoesOn<'_>,
+    ) -> Result<(), Error> {
+        let row = rows.row(self, index)?;
+        if !may_walk(row.len(), goes_on) {
+            return Err(Error::Stopped);
+        }
         self.read(rows, || each_id(&row, each))
     }
 
@@ -335,7 +350,7 @@ impl Asking<'_> {
             return Ok(());
         }
         self.looked = 0;
-        (self.goes_on)().then_some(()).ok_or(Error::Stopped)
+        (self.goes_on)(VALUES_PER_ASK as usize).then_some(()).ok_or(Error::Stopped)
     }
 }
 

@@ -1,9 +1,11 @@
 //! Small queries: answered on the task of the connection that asks, or in a lane of their own.
 //!
 //! To hand a query to another thread and its answer back costs as much as answering about a few
-//! series. So a query that only reads is tried where it is asked, in a store of few series, with
-//! little time and without reading files, because other connections wait meanwhile. If that does
-//! not suffice, what was made is thrown away and the query begins again on a thread of its own.
+//! series. So a query that only reads is tried where it is asked, with little time and without
+//! reading files, because other connections wait meanwhile. If that does not suffice, what was made
+//! is thrown away, the query begins again on a thread of its own, and questions of its shape are not
+//! tried for a while. In a store of many series only questions about samples are tried: how far their
+//! selections walk is known before they do, while listings look at most of what there is.
 //!
 //! When all places for queries are taken it is tried once more in the short lane, with more time
 //! and with files, so that a cheap question does not wait behind dear ones. Which questions are
@@ -22,8 +24,9 @@ use hyper::StatusCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Series of a store in which finding any of them takes less than a millisecond or so.
-const STORE_SERIES_MAX: u64 = 50_000;
+/// Ids through which a question walks in less than a millisecond or so: series of a store in which
+/// any of them may be looked at, or what the selections of a question look at in a greater one.
+const IDS_MAX: usize = 50_000;
 
 /// The whole answer to a query.
 type Whole = (StatusCode, Vec<u8>);
@@ -36,6 +39,7 @@ fn limits(shared: &Shared) -> Limits {
         memory_bytes: any_query.memory_bytes.min(4 << 20),
         samples: any_query.samples.min(20_000),
         series: any_query.series.min(100),
+        ids: IDS_MAX,
         seconds: any_query.seconds.min(shared.config.limits_query_brief),
         threads: 1,
     }
@@ -47,6 +51,7 @@ fn short_limits(any_query: &Limits) -> Limits {
         memory_bytes: any_query.memory_bytes.min(16 << 20),
         samples: any_query.samples.min(200_000),
         series: any_query.series.min(1_000),
+        ids: any_query.ids,
         seconds: any_query.seconds.min(Duration::from_millis(100)),
         threads: 1,
     }
@@ -56,11 +61,20 @@ fn short_limits(any_query: &Limits) -> Limits {
 pub(super) fn answer(shared: &Shared, job: &mut Job) -> Option<Whole> {
     let store = shared.store().filter(|_| job.only_reads)?;
     let snapshot = store.snapshot(&job.who);
-    if snapshot.series() > STORE_SERIES_MAX || shared.lanes.is_dear(|| job.shape()) {
+    let is_bounded = job.only_selects || snapshot.series() <= IDS_MAX as u64;
+    let lanes = &shared.lanes;
+    if !is_bounded || lanes.long.contains(|| job.shape()) || lanes.dear.contains(|| job.shape()) {
         return None;
     }
-    let done = without_files(|| within(shared, job, &snapshot, limits(shared)))?.ok()?;
-    Some(done.count(shared, job, &shared.metrics.queries_brief))
+    match without_files(|| within(shared, job, &snapshot, limits(shared)))? {
+        Ok(done) => Some(done.count(shared, job, &shared.metrics.queries_brief)),
+        Err(reason) => {
+            if reason == GivenUp::Dear {
+                lanes.long.note(job.shape());
+            }
+            None
+        }
+    }
 }
 
 /// The whole answer to a short query; the job itself if it is none, or nothing if it was lost.
@@ -68,12 +82,12 @@ pub(super) async fn answer_short(
     shared: &Arc<Shared>,
     job: Job,
 ) -> Result<Whole, Option<Box<Job>>> {
-    if !job.only_reads || shared.lanes.is_dear(|| job.shape()) {
+    if !job.only_reads || shared.lanes.dear.contains(|| job.shape()) {
         return Err(Some(Box::new(job)));
     }
     let Some(place) = shared.lanes.short().await else { return Err(Some(Box::new(job))) };
     // While it waited another may have shown what such questions cost.
-    if shared.lanes.is_dear(|| job.shape()) {
+    if shared.lanes.dear.contains(|| job.shape()) {
         return Err(Some(Box::new(job)));
     }
     let shared = shared.clone();
@@ -94,7 +108,7 @@ fn run_short(
         Ok(done) => Ok(done.count(shared, &mut job, &shared.metrics.queries_short)),
         Err(reason) => {
             if reason == GivenUp::Dear {
-                shared.lanes.note_dear(job.shape());
+                shared.lanes.dear.note(job.shape());
             }
             Err(Some(Box::new(job)))
         }

@@ -30,9 +30,9 @@ const RESERVED: usize = 2;
 const SHORT: usize = 2;
 const SHORT_WAITING_MAX: usize = 16;
 
-/// Shapes of questions that are remembered for being dear, and for how long.
-const DEAR_MAX: usize = 4_096;
-const DEAR_FOR: Duration = Duration::from_secs(60);
+/// Shapes of questions that are remembered for what they took, and for how long.
+const SHAPES_MAX: usize = 4_096;
+const SHAPES_FOR: Duration = Duration::from_secs(60);
 
 /// The shortest and the longest time after which a query that was put off is asked again.
 const RETRY_MIN: Duration = Duration::from_secs(2);
@@ -49,8 +49,10 @@ pub(crate) struct Lanes {
     queue: Semaphore,
     short: Arc<Semaphore>,
     short_queue: Arc<Semaphore>,
-    /// Shapes of questions that were too dear for the short lane, and when that was.
-    dear: Mutex<HashMap<u64, Instant>>,
+    /// Questions that were too dear for the short lane.
+    pub(super) dear: Shapes,
+    /// Questions that could not be answered where they were asked.
+    pub(super) long: Shapes,
     pace: Pace,
 }
 
@@ -67,7 +69,8 @@ impl Lanes {
             queue: Semaphore::new(count(config.limits_queries_waiting)),
             short: Arc::new(Semaphore::new(SHORT)),
             short_queue: Arc::new(Semaphore::new(SHORT + SHORT_WAITING_MAX)),
-            dear: Mutex::new(Rank::Table, HashMap::new()),
+            dear: Shapes::default(),
+            long: Shapes::default(),
             pace: Pace::default(),
         }
     }
@@ -87,23 +90,6 @@ impl Lanes {
         let waiting = self.short_queue.clone().try_acquire_owned().ok()?;
         let place = self.short.clone().acquire_owned().await.ok()?;
         Some((waiting, place))
-    }
-
-    /// Whether questions of this shape were dear of late. It is asked for where any were.
-    pub(super) fn is_dear(&self, shape: impl FnOnce() -> u64) -> bool {
-        let dear = self.dear.lock();
-        !dear.is_empty() && dear.get(&shape()).is_some_and(|since| since.elapsed() < DEAR_FOR)
-    }
-
-    /// A question of this shape was too dear for the short lane.
-    pub(super) fn note_dear(&self, shape: u64) {
-        let mut dear = self.dear.lock();
-        if dear.len() >= DEAR_MAX {
-            dear.retain(|_, since| since.elapsed() < DEAR_FOR);
-        }
-        if dear.len() < DEAR_MAX {
-            dear.insert(shape, Instant::now());
-        }
     }
 
     /// A query that had a place took so long.
@@ -164,6 +150,35 @@ fn refuse(shared: &Shared) -> Failure {
     Failure::new(StatusCode::TOO_MANY_REQUESTS, text)
 }
 
+/// Shapes of questions that took too much of late, and when they did.
+#[derive(Debug)]
+pub(super) struct Shapes(Mutex<HashMap<u64, Instant>>);
+
+impl Default for Shapes {
+    fn default() -> Self {
+        Self(Mutex::new(Rank::Table, HashMap::new()))
+    }
+}
+
+impl Shapes {
+    /// Whether questions of this shape took too much of late. It is asked for where any did.
+    pub(super) fn contains(&self, shape: impl FnOnce() -> u64) -> bool {
+        let shapes = self.0.lock();
+        !shapes.is_empty() && shapes.get(&shape()).is_some_and(|at| at.elapsed() < SHAPES_FOR)
+    }
+
+    /// A question of this shape took too much.
+    pub(super) fn note(&self, shape: u64) {
+        let mut shapes = self.0.lock();
+        if shapes.len() >= SHAPES_MAX {
+            shapes.retain(|_, at| at.elapsed() < SHAPES_FOR);
+        }
+        if shapes.len() < SHAPES_MAX {
+            shapes.insert(shape, Instant::now());
+        }
+    }
+}
+
 /// How long queries that held a slot took of late, each counting an eighth of what is left.
 #[derive(Debug, Default)]
 struct Pace(AtomicU64);
@@ -217,11 +232,11 @@ mod tests {
     }
 
     #[test]
-    fn dear_shapes_are_remembered_within_a_bound() {
-        let lanes = Lanes::new(&Config::default());
-        assert!(!lanes.is_dear(|| unreachable!("none is dear")));
-        (0..10_000).for_each(|shape| lanes.note_dear(shape));
-        assert!(lanes.is_dear(|| 7) && !lanes.is_dear(|| 9_999));
-        assert_eq!(lanes.dear.lock().len(), DEAR_MAX);
+    fn shapes_are_remembered_within_a_bound() {
+        let shapes = Shapes::default();
+        assert!(!shapes.contains(|| unreachable!("none took too much")));
+        (0..10_000).for_each(|shape| shapes.note(shape));
+        assert!(shapes.contains(|| 7) && !shapes.contains(|| 9_999));
+        assert_eq!(shapes.0.lock().len(), SHAPES_MAX);
     }
 }

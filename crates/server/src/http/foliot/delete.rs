@@ -145,7 +145,7 @@ impl Order {
         for matcher in self.selector.matchers.iter().filter(|matcher| matcher.negated) {
             let left_out = Matcher { negated: false, ..matcher.clone() };
             let selector = Selector { matchers: vec![left_out], ..self.selector.clone() };
-            if !snapshot.select_while(&selector, TimeRange::ALL, goes_on)?.is_empty() {
+            if !snapshot.select_while(&selector, TimeRange::ALL, &|_| goes_on())?.is_empty() {
                 return Ok(true);
             }
         }

@@ -107,11 +107,11 @@ pub(super) async fn carry_out(
         .map_err(|message| refuse(format, StatusCode::FORBIDDEN, &message))?;
     let kind = format.content_type();
     let (shared, who, is_async) = (shared.clone(), who.clone(), request.is_async);
-    let only_reads = statements.len() <= STATEMENTS_BRIEF_MAX && statements.iter().all(is_select);
+    let only_selects = statements.len() <= STATEMENTS_BRIEF_MAX && statements.iter().all(is_select);
     let only_oversees = statements.iter().all(oversees);
     let question = asked.request.text.clone();
     let job = Job::new(who, None, move |work| asked.run(&statements, work)).that_asks(question);
-    let job = reading.then(job.that_reads(only_reads).that_oversees(only_oversees));
+    let job = reading.then(job.that_selects(only_selects).that_oversees(only_oversees));
     if is_async {
         tokio::spawn(async move { query::answer(&shared, kind, false, job).await });
         return Ok(Reply::empty(StatusCode::NO_CONTENT));

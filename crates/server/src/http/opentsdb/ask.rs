@@ -87,7 +87,7 @@ pub(super) async fn query(shared: &Arc<Shared>, call: Call) -> Result<Reply, Rep
             false => run_json(scope, &mut request, work),
         })
     });
-    let job = job.that_changes(!only_reads && !is_preview).that_reads(only_reads);
+    let job = job.that_changes(!only_reads && !is_preview).that_selects(only_reads);
     query::answer(shared, reply::JSON, gzip, reading.then(job)).await.map_err(refuse_failure)
 }
 

@@ -56,7 +56,7 @@ pub(super) async fn serve(
         Ok(Ran::default())
     });
     // A list of the latest samples changes nothing, and is often short.
-    let job = reading.then(job.that_reads(endpoint == Endpoint::Last));
+    let job = reading.then(job.that_selects(endpoint == Endpoint::Last));
     query::answer(shared, reply::JSON, gzip, job).await.map_err(refuse_failure)
 }
 

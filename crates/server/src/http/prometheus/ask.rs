@@ -131,7 +131,7 @@ pub(super) async fn query(
     let title = Some(Title::new(&format!("{path} {text}"), database).asking(again(text, &span)));
     let (text, span) = (text.to_owned(), expression.instants(&span).unwrap_or(span));
     let job = Job::new(who, title, move |work| carry_out(work, &asked, &text, kind, &span, limit));
-    let job = reading.then(job.that_reads(true).that_ends(until));
+    let job = reading.then(job.that_selects(true).that_ends(until));
     let is_over = || until.is_some_and(|until| until <= Instant::now());
     if is_over() {
         return Err(timed_out());
@@ -173,7 +173,7 @@ pub(super) async fn metrics_query(
     let title = Some(Title::new(&format!("{path} {text}"), database).asking(question));
     let kind = Type::Vector;
     let job = Job::new(who, title, move |work| carry_out(work, &asked, &text, kind, &span, limit));
-    let answered = query::answer(shared, reply::JSON, false, job.that_reads(true)).await;
+    let answered = query::answer(shared, reply::JSON, false, job.that_selects(true)).await;
     answered.map_err(|failure| refuse(&failure))
 }
 
