@@ -46,7 +46,7 @@ const CASES: [(&str, usize, Make); 10] = [
         let (open, close) = ("absolute(".repeat(n), ")".repeat(n));
         (format!("/api/query/gexp?start=1h-ago&exp={open}sum:m.v{close}"), String::new())
     }),
-    ("operators of an InfluxQL statement | 2 000", 2000, |n| {
+    ("operators of an InfluxQL request, all its statements together | 2 000", 2000, |n| {
         // The first comparison is an operator as well, and each further one is two with its `OR`.
         let (more, sum) = ((n - 1) / 2, if n % 2 == 0 { "%2B1" } else { "" });
         let statement =

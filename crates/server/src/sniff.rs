@@ -5,7 +5,7 @@
 //! | a method of HTTP, a space, then `/` or `*` | HTTP |
 //! | a word in capitals, `/` or `*`, and at the line's end `HTTP/1.0` or `HTTP/1.1` | HTTP |
 //! | a word in capitals, `/` or `*`, and a kilobyte without another blank | HTTP |
-//! | 0x16 | TLS, which is refused with words |
+//! | 0x16 | TLS, which is refused with words where there is no certificate |
 //! | 0x00 | Graphite's pickle: a length of less than 16 MiB |
 //! | a telnet verb, then a space or the line's end | telnet |
 //! | a whole line without `=` | telnet: no Influx line lacks it, and telnet can say what is wrong |
