@@ -66,7 +66,7 @@ mod window;
 pub use asked::AskedName;
 pub use error::Error;
 pub use grids::{Gapped, GridRow, Gridded, grid};
-pub use limits::{Cancel, Charge, Limits, Meter};
+pub use limits::{Cancel, Charge, Limits, Meter, SECONDS_LIMIT};
 pub use run::Ran;
 pub use steps::StepTook;
 

@@ -108,9 +108,12 @@ struct Account {
     asked: Mutex<Vec<AskedName>>,
 }
 
+/// The limit of time, by its setting.
+pub const SECONDS_LIMIT: &str = "limits.query_seconds";
+
 /// The limits that a meter holds, by their settings.
 const METERED: [&str; 4] =
-    ["limits.query_memory_bytes", "limits.query_samples", "limits.query_seconds", "series"];
+    ["limits.query_memory_bytes", "limits.query_samples", SECONDS_LIMIT, "series"];
 const MEMORY: u8 = 1;
 const SAMPLES: u8 = 2;
 const SECONDS: u8 = 4;

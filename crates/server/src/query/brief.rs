@@ -18,7 +18,7 @@ use crate::metrics::Counter;
 use crate::shared::Shared;
 use foliot_access::Principal;
 use foliot_engine::{Snapshot, without_files};
-use foliot_exec::{AskedName, Cancel, Limits, Meter};
+use foliot_exec::{AskedName, Cancel, Limits, Meter, SECONDS_LIMIT};
 use foliot_model::Pattern;
 use hyper::StatusCode;
 use std::sync::Arc;
@@ -107,7 +107,7 @@ fn run_short(
     match done {
         Ok(done) => Ok(done.count(shared, &mut job, &shared.metrics.queries_short)),
         Err(reason) => {
-            if reason == GivenUp::Dear {
+            if reason != GivenUp::Failed {
                 shared.lanes.dear.note(job.shape());
             }
             Err(Some(Box::new(job)))
@@ -172,6 +172,8 @@ impl Done {
 enum GivenUp {
     /// It takes more.
     Dear,
+    /// Its time was over, which others may have had.
+    Late,
     /// It fails, which its thread meets again, with time to spare.
     Failed,
 }
@@ -192,8 +194,9 @@ fn within(
     let spent = Spent::default();
     let mut work = Work { snapshot, shared, who, from, meter, out, entry, titles, status, spent };
     let ran = Pattern::weighed(|| (job.run)(&mut work));
-    if work.meter.met().next().is_some() || work.out.has_sent {
-        return Err(GivenUp::Dear);
+    if work.out.has_sent || work.meter.met().next().is_some() {
+        let is_late = !work.out.has_sent && work.meter.met().eq([SECONDS_LIMIT]);
+        return Err(if is_late { GivenUp::Late } else { GivenUp::Dear });
     }
     let ran = ran.map_err(|_| GivenUp::Failed)?;
     work.out.check_size().map_err(|_| GivenUp::Failed)?;
