@@ -25,7 +25,8 @@ impl Builder<'_> {
     ) -> Result<Rows, PlanError> {
         match expr {
             Expr::Var { name, cast } => {
-                self.field_rows(statement, &(name.clone(), *cast), options, options.rows_max())
+                let field = (name.as_str().into(), *cast);
+                self.field_rows(statement, &field, options, options.rows_max())
             }
             Expr::Call { name, args } => {
                 self.call_rows(statement, name, args, options, is_selector)
@@ -48,7 +49,7 @@ impl Builder<'_> {
                     for shape in shapes {
                         let kind = shape.kind(&field.0).and_then(|kind| read_as(kind, field.1));
                         if let Some(kind) = kind {
-                            let value = Some((field.0.as_str(), kind));
+                            let value = Some((field.0.clone(), kind));
                             inputs.push(self.scan(shape, value, options, rows_max)?);
                         }
                     }
@@ -142,7 +143,7 @@ impl Builder<'_> {
         let Expr::Var { name: field, cast } = argument else {
             return Err(PlanError::new(format!("expected field argument in {name}()")));
         };
-        let field: Ref = (field.clone(), *cast);
+        let field: Ref = (field.as_str().into(), *cast);
         let function = match name {
             "count" => Reducer::Count,
             "min" => Reducer::Min,
