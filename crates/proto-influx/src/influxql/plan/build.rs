@@ -338,6 +338,7 @@ impl<'a> Builder<'a> {
             layout: options.layout(),
             heads_descending: options.descending,
             rows_max,
+            one_each: false,
             heads: (options.series_offset, options.heads_max()),
             sources_max: limit(self.context.sources_max),
         })))

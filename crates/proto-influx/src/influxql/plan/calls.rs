@@ -153,7 +153,8 @@ impl Builder<'_> {
             "last" => Reducer::Last,
             _ => Reducer::Mean,
         };
-        // The first or last row of all is the end of a scan, of which two rows are looked at.
+        // The first or last row of all is the end of a scan, of which two rows are looked at, each
+        // of another source.
         let is_end = options.windows.is_none() && matches!(name, "first" | "last");
         // The rows of a selection need not come window by window.
         let are_nested =
@@ -370,13 +371,14 @@ fn filled(input: Rows, name: &str, kind: Kind, options: &Options) -> Rows {
     Rows::Fill(Box::new(FillRows { input, with, layout: options.layout(), carried, kind }))
 }
 
-/// Makes scans read from one end, whatever the order of heads is.
+/// Makes scans read the rows at one end, whatever the order of heads is.
 fn turn(rows: &mut Rows, from_end: bool, heads_descending: bool) {
     match rows {
         Rows::Scan(scan) => {
             let scan: &mut Scan = scan;
             let layout = Layout { descending: from_end, ..(*scan.layout).clone() };
             (scan.layout, scan.heads_descending) = (Arc::new(layout), heads_descending);
+            scan.one_each = true;
         }
         Rows::Merge { inputs, .. } => {
             inputs.iter_mut().for_each(|input| turn(input, from_end, heads_descending));
