@@ -67,6 +67,7 @@ fn plan_over(
         layout: layout.clone(),
         heads_descending: false,
         rows_max: None,
+        one_each: false,
         heads: (0, None),
         sources_max: None,
     };

@@ -76,6 +76,7 @@ fn plan(limit: u64, until: i64) -> Select {
         layout,
         heads_descending: true,
         rows_max: Some(limit),
+        one_each: false,
         heads: (0, None),
         sources_max: None,
     };
@@ -142,6 +143,19 @@ fn they_are_found_from_the_end() {
 fn one_row_takes_one_sample_of_each_field() {
     for flushes in [0, 2] {
         let (_, ran) = answered(&filled(flushes), &plan(1, TIMES + 10));
+        assert!(ran.samples_scanned <= (HOSTS * 3) as u64, "{flushes}: {ran:?}");
+    }
+}
+
+#[test]
+fn of_each_source_the_first_row_may_be_enough() {
+    for flushes in [0, 2] {
+        let mut plan = plan(2, TIMES + 10);
+        let Rows::Limit { input: scan, .. } = &mut plan.inputs[0].rows else { panic!() };
+        let Rows::Scan(scan) = &mut **scan else { panic!() };
+        scan.one_each = true;
+        let (found, ran) = answered(&filled(flushes), &plan);
+        assert_eq!(found, expected(1, TIMES + 10), "{flushes}");
         assert!(ran.samples_scanned <= (HOSTS * 3) as u64, "{flushes}: {ran:?}");
     }
 }

@@ -108,6 +108,7 @@ fn plan(condition: Calculate, kind: Kind, range: TimeRange, labels: bool) -> Sel
         carried,
         heads_descending: false,
         rows_max: None,
+        one_each: false,
         heads: (0, None),
         sources_max: None,
     };

@@ -106,6 +106,7 @@ fn of_rows(engine: &Engine, field: &str, function: Reducer, width: i64) -> Vec<u
         layout: layout.clone(),
         heads_descending: false,
         rows_max: None,
+        one_each: false,
         heads: (0, None),
         sources_max: None,
     };

@@ -82,6 +82,7 @@ fn plan(folds: &[(&str, Reducer)], by_host: bool, above: Option<i64>, descending
             layout: layout.clone(),
             heads_descending: descending,
             rows_max: None,
+            one_each: false,
             heads: (0, None),
             sources_max: None,
         };

@@ -94,5 +94,5 @@ pub(crate) fn pairs_of(
 fn in_order(mut pairs: Vec<u32>) -> PairSet {
     pairs.sort_unstable();
     pairs.dedup();
-    pairs.into_iter().collect()
+    if pairs.len() <= PAIRS_FEW { PairSet::Few(pairs) } else { pairs.into_iter().collect() }
 }

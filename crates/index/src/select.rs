@@ -240,7 +240,20 @@ impl Condition {
         })
     }
 
-    /// The sources that have one of the pairs.
+    /// The sources that have one of the pairs, ascending.
+    fn sources(&self, names: &Names) -> Vec<u32> {
+        // A set has a place for each source that there is, which are many where few have a pair.
+        let PairSet::Few(pairs) = &self.pairs else { return self.posted(names).iter().collect() };
+        let of_pair = names.sources().of_pair();
+        let mut sources: Vec<u32> = pairs.iter().flat_map(|&pair| of_pair.iter(pair)).collect();
+        if pairs.len() > 1 {
+            sources.sort_unstable();
+            sources.dedup();
+        }
+        sources
+    }
+
+    /// The same as a set.
     fn posted(&self, names: &Names) -> Bitmap {
         let mut posted = Bitmap::default();
         self.post(names, &mut posted);
@@ -349,7 +362,7 @@ impl Sources {
             return None;
         }
         let mut candidates: Vec<u32> = match first {
-            Some(first) => names.read_for(|names| first.posted(names)).iter().collect(),
+            Some(first) => names.read_for(|names| first.sources(names)),
             None => Vec::new(),
         };
         if self.exact.is_some() {

@@ -170,10 +170,19 @@ pub struct Scan {
     pub heads_descending: bool,
     /// Rows of a head beyond so many are not wanted, nor are they of a source.
     pub rows_max: Option<u64>,
+    /// Whether of each source no row is wanted but its first one.
+    pub one_each: bool,
     /// How many heads are passed over, and how many are wanted at most.
     pub heads: (u64, Option<u64>),
     /// At most so many sources may be read; nothing: any number.
     pub sources_max: Option<u64>,
+}
+
+impl Scan {
+    /// Rows of a source beyond so many are not wanted.
+    pub fn rows_max_each(&self) -> Option<u64> {
+        if self.one_each { Some(1) } else { self.rows_max }
+    }
 }
 
 /// A value that a row carries along.

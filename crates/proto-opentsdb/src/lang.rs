@@ -236,7 +236,8 @@ impl Request {
     }
 
     /// Looks up what belongs to the answer beside samples: annotations, and the numbers of the
-    /// names that it is grouped by. To be called before [`Request::plans`].
+    /// names that it is grouped by; what was found before is forgotten. To be called before
+    /// [`Request::plans`].
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -251,6 +252,7 @@ impl Request {
     }
 
     fn load_notes(&mut self, view: &View<'_>) -> Result<(), HttpError> {
+        self.notes = Notes::default();
         let (from_ms, to_ms) = plan::hours_around(self.start_ms, self.end_ms);
         let read = |question: &Question| question.range(self.start_ms, self.end_ms).end_ns;
         let read_ms = self.questions.iter().map(read).max().unwrap_or(0) / NANOS_PER_MILLI;

@@ -146,6 +146,7 @@ impl Straight {
             layout: layout.clone(),
             heads_descending: false,
             rows_max: None,
+            one_each: false,
             heads: (0, None),
             sources_max,
         };

@@ -104,6 +104,7 @@ pub(crate) fn scan(
         heads_descending: layout.descending,
         layout: Arc::new(layout),
         rows_max: rows_max.filter(|_| rest.is_none()),
+        one_each: false,
         heads: (0, None),
         sources_max,
     };

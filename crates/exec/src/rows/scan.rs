@@ -34,6 +34,18 @@ pub(super) struct Scanned<'q> {
     charge: Option<Charge<'q>>,
 }
 
+/// One of several sources of which one row each is wanted, and known.
+struct Only<'q> {
+    row: Option<Strip>,
+    _charge: Charge<'q>,
+}
+
+impl Stream for Only<'_> {
+    fn next(&mut self) -> Result<Option<Strip>, Error> {
+        Ok(self.row.take())
+    }
+}
+
 impl<'q> Scanned<'q> {
     pub(super) fn new(scan: &'q Scan, context: Context<'q>) -> Self {
         let newest = Newest::new(scan, context.source);
@@ -77,14 +89,23 @@ impl<'q> Scanned<'q> {
         let runs =
             has_conditions.then(|| source.runs(self.scan.layout.range, meter)).transpose()?;
         let sieve = runs.map(|runs| Rc::new(RefCell::new(Sieve::new(runs))));
-        let readers = group.members.into_iter().map(|member| {
+        let mut readers: Vec<Box<dyn Stream + 'q>> = Vec::with_capacity(group.members.len());
+        let are_several = group.members.len() > 1;
+        for member in group.members {
+            if let Some(newest) = self.newest.as_mut().filter(|_| are_several)
+                && let Some(row) = newest.row(&member, meter)?
+            {
+                let mut charge = meter.open();
+                charge.resize(row.bytes())?;
+                readers.push(Box::new(Only { row: Some(row), _charge: charge }));
+                continue;
+            }
             let reader = Reader::new(self.scan, member, source, meter, pieces);
-            Box::new(match &sieve {
+            readers.push(Box::new(match &sieve {
                 Some(sieve) => reader.sifting(sieve),
                 None => reader,
-            }) as Box<dyn Stream + 'q>
-        });
-        let mut readers: Vec<_> = readers.collect();
+            }));
+        }
         self.open = Some(match (readers.len(), readers.pop(), ranks) {
             (1, Some(only), _) => only,
             (_, last, Some(ranks)) => {

@@ -22,16 +22,18 @@ pub(crate) fn shapes(
         let wanted = (selector, "", 0, usize::MAX);
         source::list(query.snapshot, what, wanted, charge, &query.meter)
     };
+    let listed;
     let names = match measurements {
-        Test::AnyOf(names) if names.len() == 1 => names.clone(),
+        Test::AnyOf(names) if names.len() == 1 => names,
         _ => {
             let all = selector(namespace, measurements.clone(), Test::Any);
-            list(&Listed::Measurements, &all)?
+            listed = list(&Listed::Measurements, &all)?;
+            &listed
         }
     };
     let mut shapes = Vec::with_capacity(names.len());
     for name in names {
-        let one = |fields| selector(namespace, Test::equal(&*name), fields);
+        let one = |fields| selector(namespace, Test::equal(name.as_str()), fields);
         let mut stored = list(&Listed::Fields, &one(fields.clone()))?;
         if stored.is_empty() && *fields != Test::Any {
             // A measurement without these fields is one all the same.
@@ -41,9 +43,9 @@ pub(crate) fn shapes(
             // There is no such measurement.
             continue;
         }
-        let with_kind = |field: String| (Arc::from(&*field), kind_of(&name, &field));
+        let with_kind = |field: String| (Arc::from(&*field), kind_of(name, &field));
         let fields = stored.into_iter().map(with_kind).collect();
-        shapes.push(TableShape { namespace, measurement: name.into(), fields });
+        shapes.push(TableShape { namespace, measurement: name.as_str().into(), fields });
     }
     Ok(shapes)
 }

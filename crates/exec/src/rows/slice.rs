@@ -77,7 +77,8 @@ impl<'q> Reader<'q> {
         pieces: i64,
     ) -> Self {
         let (fields, charge) = (fields(scan), meter.open());
-        let wanted = scan.rows_max.map(|rows| usize::try_from(rows).unwrap_or(usize::MAX));
+        let wanted = scan.rows_max_each();
+        let wanted = wanted.map(|rows| usize::try_from(rows).unwrap_or(usize::MAX));
         Self {
             scan,
             member,
@@ -139,17 +140,6 @@ impl<'q> Reader<'q> {
             }
         }
         Ok(None)
-    }
-
-    /// The newest row, if it is all that is wanted and the last samples of the fields tell it.
-    fn newest(&mut self) -> Result<Option<Strip>, Error> {
-        if self.uncut != Some(self.scan.layout.range) {
-            return Ok(None);
-        }
-        match Newest::new(self.scan, self.source) {
-            Some(mut newest) => newest.row(&self.member, self.meter),
-            None => Ok(None),
-        }
     }
 
     /// Cuts into slices what is not cut yet; false if there is nothing.
@@ -474,7 +464,7 @@ pub(super) struct Newest<'q> {
 impl<'q> Newest<'q> {
     /// Nothing if more than the newest row of each source is wanted.
     pub(super) fn new(scan: &'q Scan, source: Source<'q>) -> Option<Self> {
-        if scan.rows_max != Some(1) || !scan.layout.descending {
+        if scan.rows_max_each() != Some(1) || !scan.layout.descending {
             return None;
         }
         let fields = fields(scan);
@@ -602,10 +592,6 @@ pub(super) fn read_as(item: Item, kind: Kind) -> Item {
 
 impl Stream for Reader<'_> {
     fn next(&mut self) -> Result<Option<Strip>, Error> {
-        if let Some(row) = self.newest()? {
-            self.wanted = Some(0);
-            return Ok(Some(row));
-        }
         match self.sifting.is_some() {
             true => self.next_sifted(),
             false => self.read_slice(),

@@ -216,7 +216,7 @@ fn name<'q>(
     {
         // Alone, a source needs no name.
         let mut member = Member::new(scan, &Labels::default(), 1, is_whole);
-        member.sids = vec![Some(*sid)];
+        member.sids.fill(Some(*sid));
         return Ok((vec![member], charge));
     }
     let mut members: Vec<Member> = Vec::new();

@@ -223,6 +223,10 @@ impl Json {
                     Some(value) => push_integer(*value, out),
                     None => out.extend_from_slice(b"null"),
                 },
+                Column::Floats(values) => match values.get(row) {
+                    Some(value) => push_json_float(*value, out),
+                    None => out.extend_from_slice(b"null"),
+                },
                 column => self.value(index, &column.get(row), out),
             }
         }

@@ -50,11 +50,12 @@ impl Parser<'_> {
     /// The rest of a chain of `AND`s or of `OR`s, behind the first of them. In which order these
     /// are joined makes no difference, so they become a tree that is low however long the chain is.
     fn chain(&mut self, op: Op, first: Expr) -> Result<Expr> {
-        let (mut operands, mut height) = (vec![first], self.height);
+        let (mut operands, mut height) = (Vec::with_capacity(2), self.height);
+        operands.push(first);
         loop {
             operands.push(self.binary(op.precedence() + 1)?);
             height = height.max(self.height);
-            if self.take_if(|token| token.is(op.text())).is_none() {
+            if !self.take(op.text()) {
                 break;
             }
             self.count_operator()?;
@@ -63,8 +64,8 @@ impl Parser<'_> {
         self.grow(0)?;
         let mut left = operands;
         while left.len() > 1 {
+            let mut joined = Vec::with_capacity(left.len().div_ceil(2));
             let mut pairs = left.into_iter();
-            let mut joined = Vec::new();
             while let Some(left) = pairs.next() {
                 joined.push(match pairs.next() {
                     Some(right) => {
@@ -95,17 +96,13 @@ impl Parser<'_> {
             return Ok(Expr::Paren(Box::new(inner)));
         }
         self.height = 1;
-        let before = self.scanner;
         let token = self.scan();
         let text = &*token.text;
         match token.kind {
-            Kind::Ident => {
-                if self.scan_raw().is("(") {
-                    return self.call(text);
-                }
-                self.scanner = before;
-                self.variable()
-            }
+            Kind::Ident => match self.take_here("(") {
+                true => self.call(text),
+                false => self.variable(token.text.into_owned()),
+            },
             Kind::Word("DISTINCT") => self.distinct(),
             Kind::Word("*") => self.wildcard(),
             Kind::Word("TRUE") => Ok(Expr::Boolean(true)),
@@ -199,9 +196,7 @@ impl Parser<'_> {
 
     /// What may stand behind `*`.
     fn wildcard(&mut self) -> Result<Expr> {
-        let before = self.scanner;
-        if !self.scan_raw().is("::") {
-            self.scanner = before;
+        if !self.take_here("::") {
             return Ok(Expr::Wildcard(None));
         }
         let token = self.scan_raw();
@@ -212,16 +207,13 @@ impl Parser<'_> {
         }
     }
 
-    /// A field or tag, with its cast.
-    fn variable(&mut self) -> Result<Expr> {
-        let mut segments = self.segments()?;
-        let name = match segments.len() {
-            1 => segments.pop().unwrap_or_default(),
-            _ => segments.join("."),
+    /// A field or tag, whose name begins so, with its cast.
+    fn variable(&mut self, first: String) -> Result<Expr> {
+        let name = match self.scanner.begins_with(".") {
+            true => self.segments_from(first)?.join("."),
+            false => first,
         };
-        let before = self.scanner;
-        if !self.scan_raw().is("::") {
-            self.scanner = before;
+        if !self.take_here("::") {
             return Ok(Expr::Var { name, cast: None });
         }
         let token = self.scan_raw();
@@ -251,13 +243,14 @@ impl Parser<'_> {
     /// Up to three names with dots between them; names but the first may be left out. Stops behind
     /// a dot when a regular expression or a colon follows.
     pub(super) fn segments(&mut self) -> Result<Vec<String>> {
-        let mut segments = vec![self.name()?];
-        loop {
-            let before = self.scanner;
-            if !self.scan_raw().is(".") {
-                self.scanner = before;
-                break;
-            }
+        let first = self.name()?;
+        self.segments_from(first)
+    }
+
+    /// The same behind the first of them.
+    fn segments_from(&mut self, first: String) -> Result<Vec<String>> {
+        let mut segments = vec![first];
+        while self.take_here(".") {
             match self.scanner.peek_char() {
                 Some('/' | ':') => break,
                 Some('.') => segments.push(String::new()),
@@ -275,12 +268,15 @@ impl Parser<'_> {
 
     /// A regular expression, if one comes next.
     pub(super) fn regex(&mut self) -> Result<Option<String>> {
-        if let Some(token) = self.take_if(|token| token.kind == Kind::Regex) {
-            return self.pattern(&token.text, token.at).map(Some);
-        }
-        // What begins a token of another kind begins none.
-        if !matches!(self.peek().kind, Kind::Word("/") | Kind::Illegal | Kind::End) {
-            return Ok(None);
+        let kind = self.peek().kind;
+        match kind {
+            Kind::Regex => {
+                let token = self.scan();
+                return self.pattern(&token.text, token.at).map(Some);
+            }
+            Kind::Word("/") | Kind::Illegal | Kind::End => {}
+            // What begins a token of another kind begins none.
+            _ => return Ok(None),
         }
         let mut before = self.scanner;
         while self.scan_raw().kind == Kind::Blank {

@@ -126,6 +126,16 @@ impl<'a> Parser<'a> {
         self.take_as(|token| token.is(word).then_some(())).is_some()
     }
 
+    /// Takes a mark that stands right here, without a blank before it.
+    pub(super) fn take_here(&mut self, mark: &str) -> bool {
+        let before = self.scanner;
+        let is_here = self.scanner.begins_with(mark) && self.scan_raw().is(mark);
+        if !is_here {
+            self.scanner = before;
+        }
+        is_here
+    }
+
     /// Takes the next token if it is `wanted`.
     pub(super) fn take_if(&mut self, wanted: impl Fn(&Token<'_>) -> bool) -> Option<Token<'a>> {
         self.take_as(|token| wanted(token).then(|| token.clone()))

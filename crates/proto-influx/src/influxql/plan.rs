@@ -26,7 +26,7 @@ pub use show::{Shown, plan_show, series_condition};
 
 use super::ast::{Cast, Expr, Measurement, Name, Select, Source, Target};
 use build::{Builder, Options};
-use check::Checker;
+use check::{Checker, Times};
 use condition::{TIME_MAX_NS, TIME_MIN_NS};
 use fold::Known;
 use foliot_model::{TableShape, Test, TimeRange};
@@ -164,9 +164,9 @@ pub fn plan_explain(select: &Select, context: &Context<'_>) -> Result<Vec<String
 fn prepare(select: &Select, context: &Context<'_>) -> Result<(Statement, Options), PlanError> {
     let mut select = select.clone();
     let checker = check(&mut select, context.now_ns)?;
-    let mut statement = resolve(select, context)?;
+    let mut statement = resolve(select, checker.times, context)?;
     statement.omits_time = false;
-    statement.time_name.clone_from(&checker.time_name);
+    statement.time_name = checker.time_name;
     let schema = Schema::new(context);
     expand::expand(&mut statement, &schema)?;
     for field in &statement.select.fields {
@@ -176,7 +176,7 @@ fn prepare(select: &Select, context: &Context<'_>) -> Result<(Statement, Options
         checker.bounds.min_ns.unwrap_or(TIME_MIN_NS),
         checker.bounds.max_ns.unwrap_or(TIME_MAX_NS),
     );
-    let options = Options::outermost(&statement, range, checker.descending, context)?;
+    let options = Options::outermost(&statement, range, checker.descending);
     options.check_buckets(&statement, context)?;
     Ok((statement, options))
 }
@@ -186,9 +186,14 @@ fn check(select: &mut Select, now_ns: i64) -> Result<Checker, PlanError> {
     Checker::check(select, Known { now_ns: Some(now_ns), zone, math: false })
 }
 
-/// Looks up the sources of a statement and of those inside it.
-fn resolve(mut select: Select, context: &Context<'_>) -> Result<Statement, PlanError> {
+/// Looks up the sources of a statement and of those inside it, which were checked.
+fn resolve(
+    mut select: Select,
+    times: Times,
+    context: &Context<'_>,
+) -> Result<Statement, PlanError> {
     let fields = fields_of(&select);
+    let mut of_inner = times.inner.into_iter();
     let mut sources = Vec::with_capacity(select.sources.len());
     for source in std::mem::take(&mut select.sources) {
         sources.push(match source {
@@ -196,9 +201,13 @@ fn resolve(mut select: Select, context: &Context<'_>) -> Result<Statement, PlanE
                 let shapes = (context.shapes)(&measurement, &fields).map_err(PlanError::new)?;
                 Resolved::Shapes(shapes)
             }
-            Source::Subquery(inner) => Resolved::Subquery(Box::new(resolve(*inner, context)?)),
+            Source::Subquery(inner) => {
+                let times = of_inner.next().unwrap_or_default();
+                Resolved::Subquery(Box::new(resolve(*inner, times, context)?))
+            }
         });
     }
+    let condition = select.condition.take().map(Arc::new);
     let windows = select.dimensions.iter().find_map(|dimension| match dimension {
         Expr::Call { name, args } if name == "time" => match args.as_slice() {
             [Expr::Duration(width_ns), Expr::Duration(offset_ns)] if *width_ns > 0 => {
@@ -209,8 +218,16 @@ fn resolve(mut select: Select, context: &Context<'_>) -> Result<Statement, PlanE
         _ => None,
     });
     let is_raw = !select.has_call();
-    let time_name = "time".to_owned();
-    Ok(Statement { select, sources, omits_time: true, time_name, is_raw, windows })
+    Ok(Statement {
+        select,
+        condition,
+        bounds: times.own,
+        sources,
+        omits_time: true,
+        time_name: "time".into(),
+        is_raw,
+        windows,
+    })
 }
 
 /// The fields that a statement may read: those that it names, unless it asks for what there is.

@@ -225,6 +225,11 @@ impl<'a> Scanner<'a> {
         self.text.get(self.at..).unwrap_or_default()
     }
 
+    /// Whether the text goes on so, blanks included.
+    pub(super) fn begins_with(&self, text: &str) -> bool {
+        self.rest().starts_with(text)
+    }
+
     /// The next character, without taking it.
     pub(super) fn peek_char(&mut self) -> Option<char> {
         let next = self.rest().chars().next();

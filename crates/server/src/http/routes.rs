@@ -190,6 +190,12 @@ static BY_PATH: LazyLock<HashMap<&str, &Route>> = LazyLock::new(|| {
     own.rev().map(|route| (route.path, route)).collect()
 });
 
+/// Those whose paths OpenTSDB's door reads by itself: what is asked for most is among the first.
+static OF_OPENTSDB: LazyLock<Vec<&Route>> = LazyLock::new(|| {
+    let theirs = |route: &&Route| matches!(route.target, Target::OpenTsdb(_));
+    ROUTES.iter().filter(theirs).collect()
+});
+
 /// Finds what answers on TickTock's listeners, where paths stand as they are.
 pub(crate) fn find_ticktock(method: &str, path: &str) -> Option<&'static Route> {
     TICKTOCK_ROUTES.iter().find(|route| route.path == path && route.methods.contains(&method))
@@ -325,10 +331,10 @@ pub(crate) fn find(method: &str, path: &str, query: &str) -> Result<&'static Rou
         };
     }
     match route(&HttpRequest { method, path, query, body: b"" }) {
-        Ok(endpoint) => ROUTES
-            .iter()
-            .find(|route| route.target == Target::OpenTsdb(endpoint))
-            .ok_or(NoRoute::Unknown),
+        Ok(endpoint) => {
+            let answers = |route: &&&Route| route.target == Target::OpenTsdb(endpoint);
+            OF_OPENTSDB.iter().find(answers).copied().ok_or(NoRoute::Unknown)
+        }
         Err(error) => {
             let is_api = path.get(..4).is_some_and(|head| head.eq_ignore_ascii_case("/api"));
             if error.status == 404 && !is_api {

@@ -1,11 +1,10 @@
 //! Selections to plans: what is read, and what columns are made of it.
 
 use super::calculate::calculate;
-use super::condition::{TIME_MAX_NS, TIME_MIN_NS, split};
-use super::fold::Known;
+use super::condition::{Bounds, TIME_MAX_NS, TIME_MIN_NS};
 use super::names::{column_names, field_name};
 use super::schema::{Resolved, Schema, Statement, Type, is_math, is_top};
-use super::{Context, PlanError, check, zone_of};
+use super::{Context, PlanError, check};
 use crate::influxql::ast::{Cast, Expr, Fill};
 use foliot_model::{Item, Kind, TableShape, TimeRange};
 use foliot_plan::rows::{
@@ -17,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 /// A name with its type: a field or label that rows carry along.
-pub(super) type Ref = (String, Type);
+pub(super) type Ref = (Arc<str>, Type);
 
 /// How a selection is carried out.
 #[derive(Clone, Debug)]
@@ -30,7 +29,7 @@ pub(super) struct Options {
     pub(super) order_by: Arc<[Arc<str>]>,
     /// Labels that make heads here.
     pub(super) group_by: BTreeSet<Arc<str>>,
-    pub(super) condition: Option<Expr>,
+    pub(super) condition: Option<Arc<Expr>>,
     pub(super) descending: bool,
     pub(super) ordered: bool,
     pub(super) fill: Fill,
@@ -50,21 +49,16 @@ fn dimensions(statement: &Statement) -> BTreeSet<Arc<str>> {
 }
 
 impl Options {
-    fn of(
-        statement: &Statement,
-        context: &Context<'_>,
-    ) -> Result<(Self, Option<i64>, Option<i64>), PlanError> {
+    fn of(statement: &Statement, range: TimeRange) -> Self {
         let select = &statement.select;
-        let known = Known { now_ns: Some(context.now_ns), zone: zone_of(select)?, math: true };
-        let (condition, bounds) = split(select.condition.as_ref(), &known)?;
         let dimensions = dimensions(statement);
-        let options = Self {
-            range: TimeRange::ALL,
+        Self {
+            range,
             windows: statement.windows,
             zone: select.timezone.as_deref().map(Arc::from),
             order_by: dimensions.iter().cloned().collect(),
             group_by: dimensions,
-            condition,
+            condition: statement.condition.clone(),
             descending: false,
             ordered: true,
             fill: select.fill,
@@ -73,35 +67,28 @@ impl Options {
             series_limit: select.series_limit,
             series_offset: select.series_offset,
             carried: Vec::new(),
-        };
-        Ok((options, bounds.min_ns, bounds.max_ns))
+        }
     }
 
     /// Those of a selection that is not inside another one.
-    pub(super) fn outermost(
-        statement: &Statement,
-        range: TimeRange,
-        descending: bool,
-        context: &Context<'_>,
-    ) -> Result<Self, PlanError> {
-        let (mut options, ..) = Self::of(statement, context)?;
-        (options.range, options.descending) = (range, descending);
+    pub(super) fn outermost(statement: &Statement, range: TimeRange, descending: bool) -> Self {
+        let mut options = Self { descending, ..Self::of(statement, range) };
         if options.fill == Fill::Null && statement.select.target.is_some() {
             // Nulls would not be written.
             options.fill = Fill::None;
         }
-        Ok(options)
+        options
     }
 
     /// Those of a selection inside this one.
-    fn inside(&self, statement: &Statement, context: &Context<'_>) -> Result<Self, PlanError> {
-        let (mut inner, min_ns, max_ns) = Self::of(statement, context)?;
+    fn inside(&self, statement: &Statement, context: &Context<'_>) -> Self {
+        let Bounds { min_ns, max_ns } = statement.bounds;
         let start_ns = min_ns.unwrap_or(TIME_MIN_NS).max(self.range.start_ns);
         let mut end_ns = max_ns.unwrap_or(TIME_MAX_NS).min(self.range.end_ns);
-        if inner.windows.is_some() && end_ns == TIME_MAX_NS {
+        if statement.windows.is_some() && end_ns == TIME_MAX_NS {
             end_ns = context.now_ns;
         }
-        inner.range = TimeRange::new(start_ns, end_ns);
+        let mut inner = Self::of(statement, TimeRange::new(start_ns, end_ns));
         inner.order_by = self.order_by.clone();
         inner.group_by.extend(self.group_by.iter().cloned());
         inner.series_limit += self.series_limit;
@@ -111,7 +98,7 @@ impl Options {
             inner.fill = Fill::None;
         }
         inner.windows = inner.windows.or(self.windows);
-        Ok(inner)
+        inner
     }
 
     /// The labels that heads have here.
@@ -202,18 +189,18 @@ impl Slots {
     fn place(&mut self, expr: &Expr) -> Option<usize> {
         let placed = match expr {
             Expr::Call { name, .. } if !is_math(name) => Placed::Call(expr.to_string()),
-            Expr::Var { name, cast } => Placed::Ref((name.clone(), *cast)),
+            Expr::Var { name, cast } => Placed::Ref((name.as_str().into(), *cast)),
             _ => return None,
         };
         if let Some(slot) = self.places.get(&placed) {
             return Some(*slot);
         }
         let slot = self.places.len();
-        self.places.insert(placed, slot);
-        match expr {
-            Expr::Var { name, cast } => self.refs.push(((name.clone(), *cast), slot)),
-            _ => self.calls.push((expr.clone(), slot)),
+        match &placed {
+            Placed::Ref(reference) => self.refs.push((reference.clone(), slot)),
+            Placed::Call(_) => self.calls.push((expr.clone(), slot)),
         }
+        self.places.insert(placed, slot);
         Some(slot)
     }
 }
@@ -288,7 +275,7 @@ impl<'a> Builder<'a> {
             }
         }
         let names = column_names(statement).into_iter();
-        let column = |(name, value): (String, Calculate)| Column { name: name.into(), value };
+        let column = |(name, value): (Cow<'_, str>, Calculate)| Column { name: name.into(), value };
         Ok((names.zip(values).map(column).collect(), slots))
     }
 
@@ -326,7 +313,7 @@ impl<'a> Builder<'a> {
     pub(super) fn scan(
         &self,
         shape: &TableShape,
-        value: Option<(&str, Kind)>,
+        value: Option<(Arc<str>, Kind)>,
         options: &Options,
         rows_max: Option<u64>,
     ) -> Result<Rows, PlanError> {
@@ -335,7 +322,7 @@ impl<'a> Builder<'a> {
             None => None,
             Some(condition) => Some(calculate(condition, true, &mut |expr| {
                 let Expr::Var { name, cast } = expr else { return Ok(None) };
-                condition_slots.push(carried(shape, name, *cast));
+                condition_slots.push(carried(shape, &name.as_str().into(), *cast));
                 Ok(Some(condition_slots.len() - 1))
             })?),
         };
@@ -344,13 +331,14 @@ impl<'a> Builder<'a> {
         Ok(Rows::Scan(Box::new(Scan {
             namespace: shape.namespace,
             measurement: shape.measurement.clone(),
-            value: value.map(|(name, kind)| (name.into(), kind)),
+            value,
             carried: options.carried.iter().map(of).collect(),
             condition,
             condition_slots,
             layout: options.layout(),
             heads_descending: options.descending,
             rows_max,
+            one_each: false,
             heads: (options.series_offset, options.heads_max()),
             sources_max: limit(self.context.sources_max),
         })))
@@ -373,7 +361,7 @@ impl<'a> Builder<'a> {
         };
         let carried = options.carried.iter();
         let carried = carried.map(|(name, found)| columns.taken(name, *found)).collect();
-        let inside = options.inside(inner, self.context)?;
+        let inside = options.inside(inner, self.context);
         let inner_heads = inside.heads();
         let select = self.select(inner, inside)?;
         let mut condition_slots = Vec::new();
@@ -405,7 +393,7 @@ impl<'a> Builder<'a> {
         let names: Vec<String> = slots
             .refs
             .iter()
-            .map(|((name, cast), _)| Expr::Var { name: name.clone(), cast: *cast }.to_string())
+            .map(|((name, cast), _)| Expr::Var { name: name.to_string(), cast: *cast }.to_string())
             .collect();
         let mut lines = Vec::new();
         let mut tell = |expression: String| {
@@ -462,15 +450,14 @@ pub(super) fn read_as(stored: Kind, wanted: Type) -> Option<Kind> {
     }
 }
 
-fn carried(shape: &TableShape, name: &str, found: Type) -> Carried {
-    let label = || Carried::Label(name.into());
-    if name == "_name" {
+fn carried(shape: &TableShape, name: &Arc<str>, found: Type) -> Carried {
+    if **name == *"_name" {
         return Carried::Measurement;
     }
     match (found, shape.kind(name)) {
-        (Some(Cast::Tag), _) | (None, None) => label(),
+        (Some(Cast::Tag), _) | (None, None) => Carried::Label(name.clone()),
         (_, Some(stored)) => match read_as(stored, found) {
-            Some(kind) => Carried::Field(name.into(), kind),
+            Some(kind) => Carried::Field(name.clone(), kind),
             None => Carried::Nothing,
         },
         (Some(_), None) => Carried::Nothing,

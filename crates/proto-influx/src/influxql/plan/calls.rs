@@ -25,7 +25,8 @@ impl Builder<'_> {
     ) -> Result<Rows, PlanError> {
         match expr {
             Expr::Var { name, cast } => {
-                self.field_rows(statement, &(name.clone(), *cast), options, options.rows_max())
+                let field = (name.as_str().into(), *cast);
+                self.field_rows(statement, &field, options, options.rows_max())
             }
             Expr::Call { name, args } => {
                 self.call_rows(statement, name, args, options, is_selector)
@@ -48,7 +49,7 @@ impl Builder<'_> {
                     for shape in shapes {
                         let kind = shape.kind(&field.0).and_then(|kind| read_as(kind, field.1));
                         if let Some(kind) = kind {
-                            let value = Some((field.0.as_str(), kind));
+                            let value = Some((field.0.clone(), kind));
                             inputs.push(self.scan(shape, value, options, rows_max)?);
                         }
                     }
@@ -142,7 +143,7 @@ impl Builder<'_> {
         let Expr::Var { name: field, cast } = argument else {
             return Err(PlanError::new(format!("expected field argument in {name}()")));
         };
-        let field: Ref = (field.clone(), *cast);
+        let field: Ref = (field.as_str().into(), *cast);
         let function = match name {
             "count" => Reducer::Count,
             "min" => Reducer::Min,
@@ -152,7 +153,8 @@ impl Builder<'_> {
             "last" => Reducer::Last,
             _ => Reducer::Mean,
         };
-        // The first or last row of all is the end of a scan, of which two rows are looked at.
+        // The first or last row of all is the end of a scan, of which two rows are looked at, each
+        // of another source.
         let is_end = options.windows.is_none() && matches!(name, "first" | "last");
         // The rows of a selection need not come window by window.
         let are_nested =
@@ -369,13 +371,14 @@ fn filled(input: Rows, name: &str, kind: Kind, options: &Options) -> Rows {
     Rows::Fill(Box::new(FillRows { input, with, layout: options.layout(), carried, kind }))
 }
 
-/// Makes scans read from one end, whatever the order of heads is.
+/// Makes scans read the rows at one end, whatever the order of heads is.
 fn turn(rows: &mut Rows, from_end: bool, heads_descending: bool) {
     match rows {
         Rows::Scan(scan) => {
             let scan: &mut Scan = scan;
             let layout = Layout { descending: from_end, ..(*scan.layout).clone() };
             (scan.layout, scan.heads_descending) = (Arc::new(layout), heads_descending);
+            scan.one_each = true;
         }
         Rows::Merge { inputs, .. } => {
             inputs.iter_mut().for_each(|input| turn(input, from_end, heads_descending));

@@ -5,21 +5,21 @@ mod calls;
 use calls::check_count;
 
 use super::PlanError;
-use super::condition::{Bounds, split};
+use super::condition::{Bounds, calculated, split};
 use super::fold::{Known, fold};
 use super::schema::{is_math, is_top};
 use super::time::{looks_like_time, parse_time};
 use crate::influxql::ast::{Expr, Order, Select, Source};
+use std::borrow::Cow;
 
 type Result<T, E = PlanError> = std::result::Result<T, E>;
 
 /// What is found out about a statement on the way.
 #[derive(Debug)]
 pub(super) struct Checker {
-    pub(super) known: Known,
-    /// The condition on anything but time.
-    pub(super) condition: Option<Expr>,
+    known: Known,
     pub(super) bounds: Bounds,
+    pub(super) times: Times,
     /// Length and shift of windows.
     pub(super) windows: Option<(i64, i64)>,
     inherits_windows: bool,
@@ -31,8 +31,16 @@ pub(super) struct Checker {
     top: Option<String>,
     limit: u64,
     has_target: bool,
-    pub(super) time_name: String,
+    pub(super) time_name: Cow<'static, str>,
     fields: usize,
+}
+
+/// The times that a statement's own condition asks for, and those of the statements inside it, in
+/// their order.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Times {
+    pub(super) own: Bounds,
+    pub(super) inner: Vec<Times>,
 }
 
 fn error<T>(text: impl Into<String>) -> Result<T> {
@@ -40,8 +48,8 @@ fn error<T>(text: impl Into<String>) -> Result<T> {
 }
 
 impl Checker {
-    /// Checks a statement that is not inside another one. Fields and dimensions are folded, and the
-    /// time is taken out of the fields.
+    /// Checks a statement that is not inside another one. Fields, dimensions and conditions are
+    /// folded, and the time is taken out of fields and conditions.
     pub(super) fn check(select: &mut Select, known: Known) -> Result<Self> {
         let mut checker = Self::prepare(select, known)?;
         checker.check_fields(select)?;
@@ -50,11 +58,15 @@ impl Checker {
     }
 
     fn prepare(select: &mut Select, known: Known) -> Result<Self> {
-        let (condition, bounds) = split(select.condition.as_ref(), &known)?;
+        let (condition, bounds) = split(select.condition.take(), &known)?;
+        if let Some(condition) = &condition {
+            check_condition(condition)?;
+        }
+        select.condition = calculated(condition, &known);
         let mut checker = Self {
             known,
-            condition,
             bounds,
+            times: Times { own: bounds, inner: Vec::new() },
             windows: None,
             inherits_windows: false,
             descending: select.order == Some(Order::Descending),
@@ -65,12 +77,9 @@ impl Checker {
             top: None,
             limit: select.limit,
             has_target: select.target.is_some(),
-            time_name: "time".to_owned(),
+            time_name: "time".into(),
             fields: 0,
         };
-        if let Some(condition) = &checker.condition {
-            check_condition(condition)?;
-        }
         checker.check_dimensions(select)?;
         if checker.windows.is_some() && checker.bounds.max_ns.is_none() {
             checker.bounds.max_ns = checker.known.now_ns;
@@ -78,16 +87,17 @@ impl Checker {
         Ok(checker)
     }
 
-    fn check_sources(&self, select: &mut Select) -> Result<()> {
+    fn check_sources(&mut self, select: &mut Select) -> Result<()> {
         for source in &mut select.sources {
             if let Source::Subquery(inner) = source {
-                self.check_inner(inner)?;
+                let times = self.check_inner(inner)?;
+                self.times.inner.push(times);
             }
         }
         Ok(())
     }
 
-    fn check_inner(&self, select: &mut Select) -> Result<()> {
+    fn check_inner(&self, select: &mut Select) -> Result<Times> {
         let zone = super::zone_of(select)?;
         let mut inner = Self::prepare(select, Known { zone, ..self.known.clone() })?;
         if select.order.is_some() && inner.descending != self.descending {
@@ -100,7 +110,8 @@ impl Checker {
             inner.inherits_windows = true;
         }
         inner.check_fields(select)?;
-        inner.check_sources(select)
+        inner.check_sources(select)?;
+        Ok(inner.times)
     }
 
     fn check_fields(&mut self, select: &mut Select) -> Result<()> {
@@ -108,10 +119,12 @@ impl Checker {
         let mut kept = Vec::with_capacity(select.fields.len());
         for mut field in std::mem::take(&mut select.fields) {
             if matches!(&field.expr, Expr::Var { name, .. } if name == "time") {
-                self.time_name = field.alias.unwrap_or_else(|| self.time_name.clone());
+                if let Some(alias) = field.alias {
+                    self.time_name = alias.into();
+                }
                 continue;
             }
-            field.expr = fold(&field.expr, &known);
+            field.expr = fold(field.expr, &known);
             self.fields += 1;
             let mut allows_wild = true;
             self.check_expr(&field.expr, &mut allows_wild)?;
@@ -210,8 +223,8 @@ impl Checker {
     fn check_dimensions(&mut self, select: &mut Select) -> Result<()> {
         let known = Known { now_ns: None, math: false, ..self.known.clone() };
         for dimension in &mut select.dimensions {
-            let folded = fold(dimension, &known);
-            match &folded {
+            *dimension = fold(std::mem::replace(dimension, Expr::Boolean(false)), &known);
+            match &*dimension {
                 Expr::Var { name, .. } if name.eq_ignore_ascii_case("time") => {
                     return error("time() is a function and expects at least one argument");
                 }
@@ -222,12 +235,10 @@ impl Checker {
                     let (width_ns, offset_ns) = self.windows.unwrap_or_default();
                     let args = vec![Expr::Duration(width_ns), Expr::Duration(offset_ns)];
                     *dimension = Expr::Call { name: "time".to_owned(), args };
-                    continue;
                 }
                 Expr::Call { .. } => return error("only time() calls allowed in dimensions"),
                 _ => return error("only time and tag dimensions allowed"),
             }
-            *dimension = folded;
         }
         Ok(())
     }

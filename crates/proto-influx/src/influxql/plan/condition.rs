@@ -33,7 +33,7 @@ impl Bounds {
 
 /// Takes a condition apart. A condition that is always true is none.
 pub(super) fn split(
-    condition: Option<&Expr>,
+    condition: Option<Expr>,
     known: &Known,
 ) -> Result<(Option<Expr>, Bounds), PlanError> {
     let Some(condition) = condition else { return Ok((None, Bounds::default())) };
@@ -42,48 +42,57 @@ pub(super) fn split(
         Some(Expr::Paren(inner)) => Some(*inner),
         other => other,
     };
-    Ok((rest.filter(|rest| *rest != Expr::Boolean(true)), bounds))
+    Ok((rest.filter(is_open), bounds))
 }
 
-fn split_inside(condition: &Expr, known: &Known) -> Result<(Option<Expr>, Bounds), PlanError> {
+/// What is left of a condition once functions of constants are calculated.
+pub(super) fn calculated(rest: Option<Expr>, known: &Known) -> Option<Expr> {
+    let known = Known { math: true, ..known.clone() };
+    rest.map(|rest| fold(rest, &known)).filter(is_open)
+}
+
+/// Whether a condition says anything.
+fn is_open(rest: &Expr) -> bool {
+    *rest != Expr::Boolean(true)
+}
+
+fn split_inside(condition: Expr, known: &Known) -> Result<(Option<Expr>, Bounds), PlanError> {
     match condition {
         Expr::Binary { op: op @ (Op::And | Op::Or), left, right } => {
-            let (left, left_bounds) = split_inside(left, known)?;
-            let (right, right_bounds) = split_inside(right, known)?;
+            let (left, left_bounds) = split_inside(*left, known)?;
+            let (right, right_bounds) = split_inside(*right, known)?;
             // There is no such thing as one time or another.
             let bounds = left_bounds.intersect(right_bounds);
             let rest = match (left, right) {
                 (Some(left), Some(right)) => {
                     let (left, right) = (Box::new(left), Box::new(right));
-                    let both = Expr::Binary { op: *op, left, right };
-                    Some(fold_inside(&both, &Known { now_ns: None, ..known.clone() }))
+                    let both = Expr::Binary { op, left, right };
+                    Some(fold_inside(both, &Known { now_ns: None, ..known.clone() }))
                 }
                 (left, right) => left.or(right),
             };
             Ok((rest, bounds))
         }
-        Expr::Binary { op, left, right } => {
-            if is_time(left) {
-                return Ok((None, bounds(*op, right, known)?));
-            }
-            if is_time(right) {
-                let op = match op {
-                    Op::Greater => Op::Less,
-                    Op::Less => Op::Greater,
-                    Op::GreaterOrEqual => Op::LessOrEqual,
-                    Op::LessOrEqual => Op::GreaterOrEqual,
-                    other => *other,
-                };
-                return Ok((None, bounds(op, left, known)?));
-            }
-            Ok((Some(fold_inside(condition, known)), Bounds::default()))
+        Expr::Binary { op, left, right } if is_time(&left) => {
+            Ok((None, bounds(op, *right, known)?))
         }
+        Expr::Binary { op, left, right } if is_time(&right) => {
+            let op = match op {
+                Op::Greater => Op::Less,
+                Op::Less => Op::Greater,
+                Op::GreaterOrEqual => Op::LessOrEqual,
+                Op::LessOrEqual => Op::GreaterOrEqual,
+                other => other,
+            };
+            Ok((None, bounds(op, *left, known)?))
+        }
+        Expr::Binary { .. } => Ok((Some(fold_inside(condition, known)), Bounds::default())),
         Expr::Paren(inner) => {
-            let (rest, bounds) = split_inside(inner, known)?;
-            let paren = |rest| fold_inside(&Expr::Paren(Box::new(rest)), known);
+            let (rest, bounds) = split_inside(*inner, known)?;
+            let paren = |rest| fold_inside(Expr::Paren(Box::new(rest)), known);
             Ok((rest.map(paren), bounds))
         }
-        Expr::Boolean(_) => Ok((Some(condition.clone()), Bounds::default())),
+        Expr::Boolean(_) => Ok((Some(condition), Bounds::default())),
         other => Err(PlanError::new(format!("invalid condition expression: {other}"))),
     }
 }
@@ -102,13 +111,13 @@ pub(in crate::influxql) fn time_range(
     now_ns: i64,
 ) -> Result<TimeRange, PlanError> {
     let known = Known { now_ns: Some(now_ns), zone: TimeZone::UTC, math: false };
-    let Bounds { min_ns, max_ns } = bounds(op, time, &known)?;
+    let Bounds { min_ns, max_ns } = bounds(op, time.clone(), &known)?;
     Ok(TimeRange::new(min_ns.unwrap_or(i64::MIN), max_ns.unwrap_or(i64::MAX)))
 }
 
-fn bounds(op: Op, time: &Expr, known: &Known) -> Result<Bounds, PlanError> {
+fn bounds(op: Op, time: Expr, known: &Known) -> Result<Bounds, PlanError> {
     let time = match time {
-        Expr::String(text) if looks_like_time(text) => Expr::Time(parse_time(text, &known.zone)?),
+        Expr::String(text) if looks_like_time(&text) => Expr::Time(parse_time(&text, &known.zone)?),
         other => fold(other, known),
     };
     let time_ns = match time {

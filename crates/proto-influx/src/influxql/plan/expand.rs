@@ -4,6 +4,7 @@ use super::schema::{Resolved, Schema, Statement, Type, prefer};
 use super::{PlanError, names, regex};
 use crate::influxql::ast::{Cast, Expr, Field};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// Expands a statement and the ones inside it.
 pub(super) fn expand(statement: &mut Statement, schema: &Schema<'_>) -> Result<(), PlanError> {
@@ -16,8 +17,8 @@ pub(super) fn expand(statement: &mut Statement, schema: &Schema<'_>) -> Result<(
     for field in &mut statement.select.fields {
         annotate(&mut field.expr, sources, schema);
     }
-    if let Some(condition) = &mut statement.select.condition {
-        annotate_condition(condition, sources, schema);
+    if let Some(condition) = &mut statement.condition {
+        annotate_condition(Arc::make_mut(condition), sources, schema);
     }
     let has_wild_field = statement.select.fields.iter().any(|field| is_wild(&field.expr));
     let has_wild_dimension =

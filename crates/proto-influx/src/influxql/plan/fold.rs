@@ -16,7 +16,7 @@ pub(super) struct Known {
 }
 
 /// The expression with constants folded, and without parentheses around all of it.
-pub(super) fn fold(expr: &Expr, known: &Known) -> Expr {
+pub(super) fn fold(expr: Expr, known: &Known) -> Expr {
     match fold_inside(expr, known) {
         Expr::Paren(inner) => *inner,
         other => other,
@@ -24,40 +24,48 @@ pub(super) fn fold(expr: &Expr, known: &Known) -> Expr {
 }
 
 /// The expression with constants folded.
-pub(super) fn fold_inside(expr: &Expr, known: &Known) -> Expr {
+pub(super) fn fold_inside(expr: Expr, known: &Known) -> Expr {
     match expr {
         Expr::Binary { op, left, right } => {
-            let (left, right) = (fold_inside(left, known), fold_inside(right, known));
-            binary(*op, left, right, known)
+            binary(op, fold_boxed(left, known), fold_boxed(right, known), known)
         }
-        Expr::Paren(inner) => match fold_inside(inner, known) {
-            binary @ Expr::Binary { .. } => Expr::Paren(Box::new(binary)),
-            other => other,
-        },
+        Expr::Paren(inner) => {
+            let inner = fold_boxed(inner, known);
+            if matches!(*inner, Expr::Binary { .. }) { Expr::Paren(inner) } else { *inner }
+        }
         Expr::Call { name, args } => {
-            let args: Vec<Expr> = args.iter().map(|arg| fold_inside(arg, known)).collect();
+            let args: Vec<Expr> = args.into_iter().map(|arg| fold_inside(arg, known)).collect();
             match (name.as_str(), args.is_empty(), known.now_ns) {
                 ("now", true, Some(now_ns)) => Expr::Time(i128::from(now_ns)),
                 _ if known.math => math(name, args),
-                _ => Expr::Call { name: name.clone(), args },
+                _ => Expr::Call { name, args },
             }
         }
-        other => other.clone(),
+        other => other,
     }
 }
 
-fn math(name: &str, args: Vec<Expr>) -> Expr {
+/// The same where it lies: most expressions stay what they are.
+fn fold_boxed(mut expr: Box<Expr>, known: &Known) -> Box<Expr> {
+    *expr = fold_inside(std::mem::replace(&mut *expr, Expr::Boolean(false)), known);
+    expr
+}
+
+fn math(name: String, args: Vec<Expr>) -> Expr {
     let number = |expr: &Expr| match expr {
         Expr::Number(v) => Some(*v),
         Expr::Integer(v) => Some(*v as f64),
         Expr::Unsigned(v) => Some(*v as f64),
         _ => None,
     };
+    let function = name.as_str();
     let folded = match args.as_slice() {
-        [Expr::Integer(v)] if name == "abs" => Some(Expr::Integer(v.wrapping_abs())),
-        [Expr::Integer(v)] if matches!(name, "floor" | "ceil" | "round") => Some(Expr::Integer(*v)),
+        [Expr::Integer(v)] if function == "abs" => Some(Expr::Integer(v.wrapping_abs())),
+        [Expr::Integer(v)] if matches!(function, "floor" | "ceil" | "round") => {
+            Some(Expr::Integer(*v))
+        }
         [x] => number(x).and_then(|x| {
-            Some(Expr::Number(match name {
+            Some(Expr::Number(match function {
                 "abs" => x.abs(),
                 "sin" => x.sin(),
                 "cos" => x.cos(),
@@ -77,7 +85,7 @@ fn math(name: &str, args: Vec<Expr>) -> Expr {
             }))
         }),
         [x, y] => number(x).zip(number(y)).and_then(|(x, y)| {
-            Some(Expr::Number(match name {
+            Some(Expr::Number(match function {
                 "atan2" => x.atan2(y),
                 "pow" => x.powf(y),
                 "log" => x.ln() / y.ln(),
@@ -86,20 +94,20 @@ fn math(name: &str, args: Vec<Expr>) -> Expr {
         }),
         _ => None,
     };
-    folded.unwrap_or_else(|| Expr::Call { name: name.to_owned(), args })
+    folded.unwrap_or(Expr::Call { name, args })
 }
 
-fn binary(op: Op, left: Expr, right: Expr, known: &Known) -> Expr {
+fn binary(op: Op, left: Box<Expr>, right: Box<Expr>, known: &Known) -> Expr {
     use Expr::Boolean;
-    match (op, &left, &right) {
+    match (op, &*left, &*right) {
         (Op::And, Boolean(false), _) | (Op::And, _, Boolean(false)) => return Boolean(false),
-        (Op::And, Boolean(true), _) | (Op::Or, Boolean(false), _) => return right,
-        (Op::And, _, Boolean(true)) | (Op::Or, _, Boolean(false)) => return left,
+        (Op::And, Boolean(true), _) | (Op::Or, Boolean(false), _) => return *right,
+        (Op::And, _, Boolean(true)) | (Op::Or, _, Boolean(false)) => return *left,
         (Op::Or, Boolean(true), _) | (Op::Or, _, Boolean(true)) => return Boolean(true),
         _ => {}
     }
     let folded = constants(op, &left, &right).or_else(|| times(op, &left, &right, known));
-    folded.unwrap_or_else(|| Expr::Binary { op, left: Box::new(left), right: Box::new(right) })
+    folded.unwrap_or(Expr::Binary { op, left, right })
 }
 
 fn compare<T: PartialOrd>(op: Op, a: &T, b: &T) -> Option<Expr> {

@@ -40,7 +40,7 @@ fn collect<'e>(expr: &'e Expr, names: &mut Vec<&'e str>) {
 }
 
 /// The names of all columns, each once: those that come twice are numbered.
-pub(super) fn column_names(statement: &Statement) -> Vec<String> {
+pub(super) fn column_names(statement: &Statement) -> Vec<Cow<'_, str>> {
     let fields = &statement.select.fields;
     let mut columns: Vec<(Option<&str>, Cow<'_, str>)> = Vec::with_capacity(fields.len());
     for field in fields {
@@ -54,11 +54,11 @@ pub(super) fn column_names(statement: &Statement) -> Vec<String> {
     }
     let mut names = Vec::with_capacity(columns.len() + 1);
     if !statement.omits_time {
-        names.push(statement.time_name.clone());
+        names.push(Cow::Borrowed(&*statement.time_name));
     }
     if let [(None, name)] = &*columns {
         // Alone, it has no like.
-        names.push(name.clone().into_owned());
+        names.push(name.clone());
         return names;
     }
     let mut counts: HashMap<String, usize> = HashMap::new();
@@ -67,7 +67,7 @@ pub(super) fn column_names(statement: &Statement) -> Vec<String> {
     }
     for (alias, name) in columns {
         if let Some(alias) = alias.filter(|alias| !alias.is_empty()) {
-            names.push(alias.to_owned());
+            names.push(alias.into());
             continue;
         }
         let mut name = name.into_owned();
@@ -83,7 +83,7 @@ pub(super) fn column_names(statement: &Statement) -> Vec<String> {
             name = numbered;
         }
         *counts.entry(name.clone()).or_insert(0) += 1;
-        names.push(name);
+        names.push(name.into());
     }
     names
 }

@@ -1,8 +1,10 @@
 //! The types of expressions, as far as they are known before anything is read.
 
+use super::condition::Bounds;
 use super::{Context, PlanError};
 use crate::influxql::ast::{Cast, Expr, Op, Select};
 use foliot_model::{Kind, NamespaceId, TableShape};
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,12 +24,17 @@ pub(super) enum Resolved {
 /// A selection whose sources are known.
 #[derive(Clone, Debug)]
 pub(super) struct Statement {
+    /// What it says, but for its sources and its condition.
     pub(super) select: Select,
+    /// Its condition on anything but time, with constants folded.
+    pub(super) condition: Option<Arc<Expr>>,
+    /// The times that its condition asks for.
+    pub(super) bounds: Bounds,
     pub(super) sources: Vec<Resolved>,
     /// Whether the time is no column.
     pub(super) omits_time: bool,
     /// What the column of the time is called.
-    pub(super) time_name: String,
+    pub(super) time_name: Cow<'static, str>,
     /// Whether no function stands in it.
     pub(super) is_raw: bool,
     /// The length and shift of its windows, as written.

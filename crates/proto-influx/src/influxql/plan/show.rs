@@ -179,7 +179,7 @@ pub fn series_condition(
     now_ns: i64,
 ) -> Result<(SourceTest, TimeRange), PlanError> {
     let known = Known { now_ns: Some(now_ns), zone: TimeZone::UTC, math: true };
-    let (rest, bounds) = split(condition, &known)?;
+    let (rest, bounds) = split(condition.cloned(), &known)?;
     let mut slots = Vec::new();
     let condition = match &rest {
         None => None,

@@ -53,7 +53,7 @@ pub(super) async fn query(shared: &Arc<Shared>, call: Call) -> Result<Reply, Rep
         let parsed = Request::parse_with(&asked_for, &params, now_ns() / NANOS_PER_MILLI);
         (params, parsed)
     });
-    let request = parsed.map_err(|error| refuse(&error))?;
+    let mut request = parsed.map_err(|error| refuse(&error))?;
     let may_delete = shared.config.opentsdb_allow_delete
         && call.is_trusted
         && call.who.may_throughout(&scope.database, Access::Write);
@@ -81,7 +81,6 @@ pub(super) async fn query(shared: &Arc<Shared>, call: Call) -> Result<Reply, Rep
     let title = scope.title(&asked).asking(question);
     let job = scope.job_called(title, move |scope, work| {
         // Names need not stay what they are: each run looks them up again.
-        let mut request = request.clone();
         scope.remembering(asked.clone(), work, |work| match is_preview {
             true => preview_delete(scope, &mut request, work),
             false => run_json(scope, &mut request, work),
