@@ -220,7 +220,7 @@ impl Workspace {
                 self.places.push(Place::Nowhere);
                 continue;
             }
-            let run = resolver.find(row.key_hash, shape_hash(row));
+            let run = resolver.find(row.key_hash, shape_hash(row), fields(batch, row));
             if run.is_none() {
                 if too_old.is_before_by_key(ingest, batch, row) {
                     // A row that is refused makes no series.
