@@ -287,6 +287,11 @@ impl Ingest {
         self.head.bytes() + self.counters.frozen_bytes.load(Ordering::Relaxed)
     }
 
+    /// Whether half as much waits for flushes.
+    pub(crate) fn is_filling(&self) -> bool {
+        self.memory_bytes() > self.config.head_bytes_max.saturating_mul(2)
+    }
+
     /// Whether so much waits for flushes that no more is taken.
     pub(crate) fn is_overloaded(&self) -> bool {
         self.memory_bytes() > self.config.head_bytes_max.saturating_mul(4)
