@@ -386,8 +386,9 @@ impl Workspace {
             pages.sort_unstable();
             pages.dedup();
         }
+        ingest.wal().look_ahead(frame.len());
         let mut appender = ingest.head().appender(pages, builder);
-        let commit = ingest.wal().enqueue(FrameKind::Rows, frame)?;
+        let commit = ingest.wal().enqueue_looked(FrameKind::Rows, frame)?;
         let mut samples = 0;
         for (row, sids, count) in stored() {
             apply(&mut appender, batch, row, &sids, batch.cells(row, count));
