@@ -1,11 +1,12 @@
 //! `/api/uid/rename`: answers under the new name are those that the old one gave, whatever is
 //! stored, and whatever happens on the way.
 
-use crate::harness::{Scratch, Server, read_response, request};
+use crate::harness::{Over, Scratch, Server, read_response, request};
 use crate::opentsdb::{H, Tsd, escape};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::io::{BufReader, Write};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{scope, sleep};
 use std::time::Duration;
 
@@ -197,6 +198,61 @@ fn fields_of_influx_lines_become_metrics_of_their_own() {
     assert!(!ask("SHOW FIELD KEYS FROM cpu").contains("usage"));
     let wrong = format!("load.one,h=a value=true {}000000000", H + 1);
     assert_eq!(tsd.server.post("/write?db=default", &wrong).status, 400);
+}
+
+/// Writes are held off only for instants, each of which drops so many series: there is an answer
+/// between any two, also for who writes to the very metric.
+#[test]
+fn writers_go_on_beside_a_rename_of_many_series() {
+    const SERIES: usize = 20_000;
+    const AT_ONCE: usize = 1024;
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &["--http-changes-by-get", "--set", "wal.ack=os"]);
+    let line = |host: usize, at: i64| format!("old,h={host} value={at}i {}000000000\n", H + at);
+    let body: String = (0..SERIES).map(|host| line(host, 0)).collect();
+    assert_eq!(server.post("/write?db=default", &body).status, 204);
+    let is_over = AtomicBool::new(false);
+    // Writes that had an answer before the rename had its.
+    let answered = [AtomicUsize::new(0), AtomicUsize::new(0)];
+    scope(|scope| {
+        let over = Over(&is_over);
+        for (number, answered) in answered.iter().enumerate() {
+            let (server, is_over) = (&server, &is_over);
+            scope.spawn(move || {
+                for at in 1.. {
+                    let body: String = match number {
+                        0 => (0..10).map(|n| line((at as usize * 997 + n) % SERIES, at)).collect(),
+                        _ => format!("beside value={at}i {}000000000\n", H + at),
+                    };
+                    assert_eq!(server.post("/write?db=default", &body).status, 204);
+                    if is_over.load(Ordering::Relaxed) {
+                        break;
+                    }
+                    answered.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+        let renamed = server.get("/api/uid/rename?metric=old&name=new");
+        assert_eq!(renamed.status, 200, "{}", renamed.text());
+        drop(over);
+    });
+    for answered in &answered {
+        let answered = answered.load(Ordering::Relaxed);
+        assert!(answered > SERIES / AT_ONCE, "{answered} writes were answered meanwhile");
+    }
+    // What came later has the old name. Each writer had one more answer, to a write that it began
+    // meanwhile.
+    let count = |metric: &str| -> u64 {
+        let statement = escape(&format!("SELECT count(value) FROM {metric}"));
+        let answer = server.get(&format!("/query?db=default&q={statement}"));
+        let answer: Value = serde_json::from_slice(&answer.body).unwrap();
+        answer["results"][0]["series"][0]["values"][0][1].as_u64().unwrap_or(0)
+    };
+    let all = count("old") + count("new") + count("beside");
+    let [to_old, beside] = answered.each_ref().map(|count| count.load(Ordering::Relaxed) + 1);
+    assert_eq!(all as usize, SERIES + 10 * to_old + beside);
+    assert!(count("new") as usize >= SERIES);
+    server.stop();
 }
 
 #[test]

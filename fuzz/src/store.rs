@@ -146,6 +146,7 @@ pub(crate) fn ask<T>(asks: impl FnOnce(&Query<'_>) -> T) -> T {
             memory_bytes: 16 << 20,
             samples: 1_000_000,
             series: 1000,
+            ids: usize::MAX,
             seconds: Duration::from_secs(2),
             threads: 1,
         };

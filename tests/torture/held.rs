@@ -90,6 +90,61 @@ fn a_slow_sync_holds_only_who_waits_for_it() {
     server.stop();
 }
 
+/// Changes that wait for the disk leave places to questions, however few there are, and hold no
+/// loop: more of them than there are places wait here, and none is answered before the question.
+#[test]
+fn changes_that_wait_for_a_slow_sync_hold_no_question() {
+    const CHANGES: usize = 15;
+    let scratch = Scratch::new();
+    let dir = scratch.path().join("data");
+    let machine = Machine::new(&dir, scratch.path());
+    let command = machine.host(Server::command(&dir, &["--set", "limits.queries=2"]));
+    let server = Server::ready(command).unwrap();
+    assert_eq!(server.post("/write?db=default", "held v=1\ngone v=1").status, 204);
+    let answered = AtomicU64::new(0);
+    let change = |number: usize| match number % 5 {
+        0 => server.post("/query?q=CREATE%20DATABASE%20made", ""),
+        1 => server.post("/api/v3/configure/database", &format!(r#"{{"db":"made{number}"}}"#)),
+        2 => {
+            let limit = format!(r#"{{"metric":"held{number}","series_max":5}}"#);
+            server.post("/api/foliot/v1/limits", &limit)
+        }
+        3 => server.post("/query?db=default&q=DELETE%20FROM%20gone", ""),
+        _ => {
+            let note = format!(r#"{{"start_ms":170000000{number:04},"text":"n"}}"#);
+            server.post("/api/foliot/v1/annotations", &note)
+        }
+    };
+    machine.set(0, Rule::always("sync", "/data", Action::DelayMs(4000)));
+    let slowest = slowest_ping(&server, || {
+        std::thread::scope(|scope| {
+            for number in 0..CHANGES {
+                let (change, answered) = (&change, &answered);
+                scope.spawn(move || {
+                    let answer = change(number);
+                    assert!(answer.status < 300, "{number}: {} {}", answer.status, answer.text());
+                    answered.fetch_add(1, Ordering::Relaxed);
+                });
+            }
+            let until = Instant::now() + PATIENCE;
+            while machine.seen(0) == 0 {
+                assert!(Instant::now() < until, "nothing is synced");
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            // All have come by now.
+            std::thread::sleep(Duration::from_millis(500));
+            let found = server.get("/query?db=default&q=SHOW%20MEASUREMENTS");
+            assert!(found.text().contains("held"), "{}", found.text());
+            assert_eq!(answered.load(Ordering::Relaxed), 0, "the question waited for changes");
+            let notes = server.get("/api/foliot/v1/annotations");
+            assert_eq!((notes.status, answered.load(Ordering::Relaxed)), (200, 0));
+            machine.clear(0);
+        });
+    });
+    assert!(slowest < LATE, "somebody waited {slowest:?} for changes of others");
+    server.stop();
+}
+
 /// Where the system holds an append up it may do so again: whoever writes then holds nobody else.
 #[test]
 fn an_append_that_is_held_up_is_the_last_to_hold_others() {

@@ -97,6 +97,14 @@ impl Columns {
         })
     }
 
+    /// Whether the first samples are those of another.
+    pub(crate) fn begins_with(&self, other: &Self) -> bool {
+        self.times_ns.starts_with(&other.times_ns)
+            && self.kind_scales.starts_with(&other.kind_scales)
+            && self.bits.starts_with(&other.bits)
+            && self.bytes.starts_with(&other.bytes)
+    }
+
     /// Adds all of `samples`.
     pub(crate) fn extend(&mut self, samples: &Samples) {
         for (time_ns, value) in samples.iter() {

@@ -529,6 +529,9 @@ impl Store {
         if sids.len() > CUT_LIVE_SERIES_MAX {
             frozen.cut(sids, range)?;
         }
+        if is_drop {
+            ingest.registry().sweep();
+        }
         // Nobody writes to the epoch before, and being archived it keeps us waiting for seconds.
         if let Some(closing) = ingest.epochs().closing().filter(|_| is_drop) {
             closing.forget(sids);

@@ -222,7 +222,11 @@ impl Held<'_> {
         let kept: BTreeSet<u64> = next.parts.iter().map(|part| part.entry.number).collect();
         let gone = view.parts.iter().filter(|part| !kept.contains(&part.entry.number));
         gone.for_each(|part| part.doom());
-        *view = Arc::new(next);
+        let before = std::mem::replace(&mut *view, Arc::new(next));
+        drop(view);
+        // With the last who holds it files go that nobody reads any more, which a disk may take its
+        // time for: readers do not wait for that.
+        drop(before);
     }
 
     /// Takes parts away, and removes their files. What they hold must be invisible already, and

@@ -40,12 +40,16 @@ impl Handles {
         drop(table);
         let file = self.disk.open(path)?;
         let mut table = self.table.lock();
+        let mut closed = None;
         if table.open.len() >= OPEN_FILES_MAX {
             let oldest = table.open.iter().min_by_key(|(_, (_, used))| *used);
             let oldest = oldest.map(|(number, _)| *number);
-            oldest.and_then(|number| table.open.remove(&number));
+            closed = oldest.and_then(|number| table.open.remove(&number));
         }
         table.open.insert(number, (file.clone(), now));
+        drop(table);
+        // Others do not wait for the system.
+        drop(closed);
         Ok(file)
     }
 

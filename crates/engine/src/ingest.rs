@@ -170,27 +170,33 @@ impl Ingest {
     pub(crate) fn begin_epoch(&self) {
         let epochs = self.epochs();
         let next = epochs.switched(epochs.next_origin());
-        *self.epochs.write() = Arc::new(next);
+        self.change_epochs(|_| next);
     }
 
     /// Reads a closed epoch from a segment from now on, instead of a registry in memory.
     pub(crate) fn close_epoch(&self, segment: Segment) {
-        let mut epochs = self.epochs.write();
-        let next = epochs.archived(segment);
-        next.current().set_closing(None);
-        *epochs = Arc::new(next);
+        self.change_epochs(|epochs| epochs.archived(segment));
+        self.registry().set_closing(None);
     }
 
     /// Reads a closed epoch from another segment from now on.
     pub(crate) fn replace_segment(&self, segment: Segment) {
-        let mut epochs = self.epochs.write();
-        *epochs = Arc::new(epochs.archived(segment));
+        self.change_epochs(|epochs| epochs.archived(segment));
     }
 
     /// Forgets closed epochs, by number.
     pub(crate) fn forget_epochs(&self, gone: &[u32]) {
-        let mut epochs = self.epochs.write();
-        *epochs = Arc::new(epochs.without(gone));
+        self.change_epochs(|epochs| epochs.without(gone));
+    }
+
+    fn change_epochs(&self, change: impl FnOnce(&Epochs) -> Epochs) {
+        let before = {
+            let mut epochs = self.epochs.write();
+            let next = change(&epochs);
+            std::mem::replace(&mut *epochs, Arc::new(next))
+        };
+        // A registry of millions takes its time to go: readers do not wait for that.
+        drop(before);
     }
 
     /// Sets or removes a fact of the catalog. A large one is refused where what is free on the disk
@@ -285,6 +291,11 @@ impl Ingest {
     /// Bytes of samples in memory: in the head, and on their way into parts.
     pub(crate) fn memory_bytes(&self) -> u64 {
         self.head.bytes() + self.counters.frozen_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Whether half as much waits for flushes.
+    pub(crate) fn is_filling(&self) -> bool {
+        self.memory_bytes() > self.config.head_bytes_max.saturating_mul(2)
     }
 
     /// Whether so much waits for flushes that no more is taken.

@@ -27,6 +27,10 @@ pub(crate) const RENAME_ROWS_MAX: usize = 16 << 10;
 /// and which is done again when a crash comes in between.
 pub(crate) const RENAME_STEP_SAMPLES: u64 = 4 << 20;
 
+/// Samples that a rename still has to copy, about, when it holds writes off to drop series: some
+/// milliseconds.
+pub(crate) const RENAME_HELD_SAMPLES: u64 = 4 << 10;
+
 /// Bytes of names, texts and histograms that go into such a frame, at most by one block more.
 pub(crate) const RENAME_BYTES_MAX: usize = 1 << 20;
 

@@ -5,10 +5,12 @@
 //!
 //! 1. *audit*: a line on the disk says who renames what.
 //! 2. *copy*: the samples of some series are read and written like any others.
-//! 3. *catch up*: with every write held off for an instant, what came to these series meanwhile is
-//!    copied too.
-//! 4. *drop*: in the same instant the old series are dropped. Rows that come under the old name
-//!    from then on make new series, which are not renamed.
+//! 3. *catch up*: what came to these series meanwhile is copied too, and what came while that was
+//!    done, until it is little. Where it stays much, because others write all the time, fewer
+//!    series go on to the next step at a time.
+//! 4. *drop*: with every write held off for an instant, the little that came last is copied and the
+//!    old series are dropped. Rows that come under the old name from then on make new series, which
+//!    are not renamed.
 //!
 //! Then the next series have their turn. Rows and drop follow each other in the wal, so that after
 //! a crash a sample has its old name or its new one, or both until the rename is asked for again,
@@ -18,7 +20,10 @@ use crate::audit::{Act, Caller};
 use crate::config::Commit;
 use crate::error::Error;
 use crate::head::page::SeriesCopy;
-use crate::limits::{CUT_LIVE_SERIES_MAX, RENAME_BYTES_MAX, RENAME_ROWS_MAX, RENAME_STEP_SAMPLES};
+use crate::limits::{
+    CUT_LIVE_SERIES_MAX, RENAME_BYTES_MAX, RENAME_HELD_SAMPLES, RENAME_ROWS_MAX,
+    RENAME_STEP_SAMPLES,
+};
 use crate::scan::Scan;
 use crate::snapshot::Snapshot;
 use crate::spelled::{SYNTAX, put_key};
@@ -30,6 +35,9 @@ use std::time::Duration;
 
 /// How long to wait for a flush when the head is full.
 const OVERLOADED_PAUSE: Duration = Duration::from_millis(50);
+
+/// So often a frame waits for a flush when the head is filling: a second.
+const FILLING_PAUSES_MAX: usize = 20;
 
 /// What series are called from now on.
 pub struct Renaming<'a> {
@@ -107,82 +115,139 @@ struct Mover<'a> {
     renamed: &'a mut Renamed,
 }
 
+/// A series that was copied, and what memory held of it then.
+struct Copied {
+    sid: u32,
+    copies: Vec<SeriesCopy>,
+}
+
 impl Mover<'_> {
+    fn now(&self) -> Snapshot {
+        self.snapshot.renewed(&self.store.files, &self.store.ingest)
+    }
+
     /// Renames the first of these series, at least one, and returns how many.
     fn step(&mut self, sids: &[u32]) -> Result<usize, Error> {
         let _alone = self.store.taking.lock();
         let mut out = Out::new(self.store, self.selector, std::mem::take(&mut self.buffers));
         let mut scan = Scan::over(TimeRange::ALL);
-        let mut before = self.snapshot.renewed(&self.store.files, &self.store.ingest);
-        let mut copied = Vec::new();
+        let mut at = self.now();
+        let mut copied: Vec<Copied> = Vec::new();
         for &sid in sids.iter().take(CUT_LIVE_SERIES_MAX as usize) {
             let is_enough = || out.samples >= RENAME_STEP_SAMPLES || !(self.renaming.goes_on)();
             // What was begun is ended, so that every rename comes further.
             if !copied.is_empty() && is_enough() {
                 break;
             }
-            copied.push(before.in_memory(sid)?);
-            before.scan_into(sid, &mut scan)?;
-            out.copy(&before, sid, &mut scan, self.renaming)?;
+            let copies = at.in_memory(sid)?;
+            at.scan_into(sid, &mut scan)?;
+            out.copy(&at, sid, &mut scan, self.renaming)?;
+            copied.push(Copied { sid, copies });
         }
-        let sids = sids.get(..copied.len()).unwrap_or_default();
-        let mut all_ids: Vec<u32> = sids.iter().flat_map(|&sid| before.ids(sid)).collect();
-        all_ids.sort_unstable();
-        let all_ids: SidSet = all_ids.into_iter().collect();
-        let commit = loop {
-            out.write()?;
-            if let Some(commit) = self.catch_up(sids, &before, &copied, &all_ids, &mut out)? {
-                break commit;
+        let mut done = 0;
+        while let Some(rest) = copied.get_mut(done..).filter(|rest| !rest.is_empty()) {
+            let few = self.catch_up(rest, &mut at, &mut scan, &mut out)?;
+            let first = rest.get_mut(..few).unwrap_or_default();
+            let dropped = self.drop_copied(first, &at, &mut scan, &mut out)?;
+            if dropped.is_some() {
+                self.renamed.commit = dropped;
+                done += few;
             }
-            // A flush has moved things: what is new is in parts that were not there.
-            let now = self.snapshot.renewed(&self.store.files, &self.store.ingest);
-            for (&sid, copied) in sids.iter().zip(&mut copied) {
-                *copied = now.in_memory(sid)?;
-                now.scan_newer(sid, &before, &mut scan)?;
-                out.copy(&now, sid, &mut scan, self.renaming)?;
-            }
-            before = now;
-        };
-        self.renamed.series += sids.len() as u64;
+        }
+        self.renamed.series += copied.len() as u64;
         self.renamed.samples += out.samples;
-        self.renamed.commit = Some(commit);
         self.buffers = out.batch.into_buffers();
-        Ok(sids.len())
+        Ok(copied.len())
     }
 
-    /// Copies what came to series since it was noted what memory held of them, and drops them, in
-    /// one instant; nothing when there was a flush meanwhile.
+    /// Copies what came to series since `at`, until that is little or becomes no less. Returns to
+    /// how many of the first of them, one at least, little came.
     fn catch_up(
         &self,
-        sids: &[u32],
-        before: &Snapshot,
-        copied: &[Vec<SeriesCopy>],
-        all_ids: &SidSet,
+        series: &mut [Copied],
+        at: &mut Snapshot,
+        scan: &mut Scan,
+        out: &mut Out<'_>,
+    ) -> Result<usize, Error> {
+        let mut last = u64::MAX;
+        loop {
+            let now = self.now();
+            let (before, mut few) = (out.taken(), 0);
+            for one in &mut *series {
+                self.copy_new(one, &now, at, scan, out)?;
+                few += usize::from(out.taken() - before <= RENAME_HELD_SAMPLES);
+            }
+            let came = out.taken() - before;
+            out.write()?;
+            *at = now;
+            if few == series.len() || came > last / 2 {
+                return Ok(few.max(1));
+            }
+            last = came;
+        }
+    }
+
+    /// Copies what came to series since `at` and drops them, in one instant; nothing when there was
+    /// a flush meanwhile.
+    fn drop_copied(
+        &self,
+        series: &mut [Copied],
+        at: &Snapshot,
+        scan: &mut Scan,
         out: &mut Out<'_>,
     ) -> Result<Option<Commit>, Error> {
+        let mut ids: Vec<u32> = series.iter().flat_map(|one| at.ids(one.sid)).collect();
+        ids.sort_unstable();
+        let ids: SidSet = ids.into_iter().collect();
         let mut first = || {
-            let now = self.snapshot.renewed(&self.store.files, &self.store.ingest);
-            if !now.is_of_same_flush(before) {
+            let now = self.now();
+            if !now.is_of_same_flush(at) {
                 return Ok(false);
             }
             out.is_held = true;
-            for (&sid, copied) in sids.iter().zip(copied) {
-                let copies = now.in_memory(sid)?;
-                if !is_same(&copies, copied) {
-                    let mut scan = now.scan_copies(sid, copies)?;
-                    out.copy(&now, sid, &mut scan, self.renaming)?;
-                }
-            }
+            series.iter_mut().try_for_each(|one| self.copy_new(one, &now, at, scan, out))?;
             out.write()?;
             Ok(true)
         };
-        let (namespace, all_ids) = (self.selector.namespace, all_ids.clone());
-        self.store.delete_after(namespace, all_ids, TimeRange::ALL, true, &mut first)
+        let namespace = self.selector.namespace;
+        let dropped = self.store.delete_after(namespace, ids, TimeRange::ALL, true, &mut first);
+        out.is_held = false;
+        dropped
+    }
+
+    /// Copies what came to a series since `at`.
+    fn copy_new(
+        &self,
+        one: &mut Copied,
+        now: &Snapshot,
+        at: &Snapshot,
+        scan: &mut Scan,
+        out: &mut Out<'_>,
+    ) -> Result<(), Error> {
+        let copies = now.in_memory(one.sid)?;
+        if now.is_of_same_flush(at) {
+            let new = since(&copies, &one.copies);
+            if !new.iter().all(SeriesCopy::is_empty) {
+                let mut scan = now.scan_copies(one.sid, new)?;
+                out.copy(now, one.sid, &mut scan, self.renaming)?;
+            }
+        } else {
+            // A flush has moved things: what is new is in parts that were not there.
+            now.scan_newer(one.sid, at, scan)?;
+            out.copy(now, one.sid, scan, self.renaming)?;
+        }
+        one.copies = copies;
+        Ok(())
     }
 }
 
-fn is_same(a: &[SeriesCopy], b: &[SeriesCopy]) -> bool {
-    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.is_same(b))
+/// What memory holds of a series and did not `before`.
+fn since(copies: &[SeriesCopy], before: &[SeriesCopy]) -> Vec<SeriesCopy> {
+    let nothing = SeriesCopy::default();
+    // A flush that failed has put what it was to write beside what is new.
+    let before = before.iter().filter(|_| before.len() == copies.len());
+    let before = before.chain(std::iter::repeat(&nothing));
+    copies.iter().zip(before).map(|(copy, before)| copy.since(before)).collect()
 }
 
 /// Samples on their way to their new names.
@@ -203,6 +268,11 @@ impl<'a> Out<'a> {
         let batch =
             Batch::new(&[], selector.namespace, &SYNTAX, store.ingest.key_secret(), buffers);
         Self { store, selector, batch, bytes: 0, samples: 0, is_held: false }
+    }
+
+    /// How many samples were taken, those that are not written yet included.
+    fn taken(&self) -> u64 {
+        self.samples + self.batch.rows().len() as u64
     }
 
     /// Writes all samples of a scan under the new name of their series.
@@ -263,8 +333,23 @@ impl<'a> Out<'a> {
         }
     }
 
+    /// Waits a while for a flush, if there is more in memory than half of what others are refused
+    /// at: samples are copied faster than anybody sends any.
+    fn leave_room(&self) {
+        let ingest = &self.store.ingest;
+        let waits = || ingest.config().background && !self.is_held && ingest.is_filling();
+        for _ in 0..FILLING_PAUSES_MAX {
+            if !waits() {
+                return;
+            }
+            self.store.upkeep.ask_for_flush();
+            self.store.files.disk().sleep(OVERLOADED_PAUSE);
+        }
+    }
+
     /// Writes the batch and begins another.
     fn write(&mut self) -> Result<(), Error> {
+        self.leave_room();
         let mut rejects = Vec::new();
         loop {
             let (ingest, origin, new) = (&self.store.ingest, Origin::Renamed, &mut Vec::new());
@@ -281,8 +366,11 @@ impl<'a> Out<'a> {
                 written => break written.map(drop)?,
             };
         }
-        self.store.ingest.wal().push();
-        self.store.upkeep.ask_for_flush();
+        if !self.is_held {
+            // Else the drop that follows sees to it: a disk takes its time.
+            self.store.ingest.wal().push();
+            self.store.upkeep.ask_for_flush();
+        }
         self.samples += self.batch.rows().len() as u64;
         // What has expired since it was read is gone either way.
         if let Some(reject) = rejects.iter().find(|reject| reject.field != FIELD_RETENTION) {

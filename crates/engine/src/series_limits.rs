@@ -149,6 +149,12 @@ impl Engine {
         Ok(commit)
     }
 
+    /// Whether a field of a measurement has series that were written since epochs in memory began.
+    pub fn has_new_series(&self, namespace: NamespaceId, measurement: &str, field: &str) -> bool {
+        let epochs = self.store().ingest.epochs();
+        epochs.in_memory().any(|registry| registry.series_in(namespace, measurement, field) > 0)
+    }
+
     /// How many series a metric has in the registry, against which its limit holds: those that were
     /// written since epochs in memory began. Of several fields that the name may mean, those of the
     /// fullest.

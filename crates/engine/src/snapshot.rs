@@ -353,7 +353,7 @@ impl Snapshot {
     /// # Errors
     /// When what was deleted cannot be taken out of it.
     pub(crate) fn in_memory(&self, sid: u32) -> Result<Vec<SeriesCopy>, Error> {
-        self.copies(&self.ids(sid), TimeRange::ALL).map(|(copies, _)| copies)
+        self.memory(&self.ids(sid), TimeRange::ALL).map(|(copies, _)| copies)
     }
 
     /// Reads what copies of the head hold of a series.
@@ -394,6 +394,18 @@ impl Snapshot {
     /// What memory holds of a series by its ids in `range`, older samples first, and what of each
     /// id is hidden in parts.
     fn copies(&self, ids: &[u32], range: TimeRange) -> Result<(Vec<SeriesCopy>, Masks), Error> {
+        let (copies, mut masks) = self.memory(ids, range)?;
+        for (&sid, masks) in ids.iter().zip(&mut masks) {
+            let mut own = Vec::new();
+            self.view.tombstones.masks(sid, range, &mut own);
+            own.append(masks);
+            *masks = own;
+        }
+        Ok((copies, masks))
+    }
+
+    /// The same, but only what was hidden since this view was made.
+    fn memory(&self, ids: &[u32], range: TimeRange) -> Result<(Vec<SeriesCopy>, Masks), Error> {
         // Most often nothing but the head holds any.
         let mut copies = Vec::with_capacity(ids.len());
         // The set that a copy is of; nothing for the head.
@@ -422,8 +434,6 @@ impl Snapshot {
         let end = self.view.later.end();
         let mut masks = Masks::with_capacity(ids.len());
         for (&sid, &first) in ids.iter().zip(&firsts) {
-            let mut own = Vec::new();
-            self.view.tombstones.masks(sid, range, &mut own);
             let later = self.view.later.masks(sid, range, end);
             if !later.is_empty() {
                 // Up to the head's copy, which is the last one of the id.
@@ -431,9 +441,8 @@ impl Snapshot {
                 for (copy, set) in own_sets.map_while(|(copy, set)| Some((copy, (*set)?))) {
                     self.hide(&later, set, copy)?;
                 }
-                own.extend(later.iter().map(|(mask, _)| *mask));
             }
-            masks.push(own);
+            masks.push(later.iter().map(|(mask, _)| *mask).collect());
         }
         Ok((copies, masks))
     }

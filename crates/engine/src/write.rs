@@ -220,7 +220,7 @@ impl Workspace {
                 self.places.push(Place::Nowhere);
                 continue;
             }
-            let run = resolver.find(row.key_hash, shape_hash(row));
+            let run = resolver.find(row.key_hash, shape_hash(row), fields(batch, row));
             if run.is_none() {
                 if too_old.is_before_by_key(ingest, batch, row) {
                     // A row that is refused makes no series.
@@ -386,8 +386,9 @@ impl Workspace {
             pages.sort_unstable();
             pages.dedup();
         }
+        ingest.wal().look_ahead(frame.len());
         let mut appender = ingest.head().appender(pages, builder);
-        let commit = ingest.wal().enqueue(FrameKind::Rows, frame)?;
+        let commit = ingest.wal().enqueue_looked(FrameKind::Rows, frame)?;
         let mut samples = 0;
         for (row, sids, count) in stored() {
             apply(&mut appender, batch, row, &sids, batch.cells(row, count));

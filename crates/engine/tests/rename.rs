@@ -8,6 +8,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 const SECOND: i64 = 1_000_000_000;
@@ -220,6 +221,115 @@ fn a_merge_meanwhile_brings_no_older_value_back() {
     let two =
         |host: i64| (format!("new h{host:04} integer"), vec![(100 * SECOND, Owned::Integer(2))]);
     assert_eq!(all(&engine, false), Store::from([two(0), two(1)]));
+}
+
+/// Others wait while series are dropped, so that nothing is copied then but what came last: what
+/// memory has of a series may be much.
+#[test]
+fn what_comes_meanwhile_is_copied_and_nothing_twice() {
+    const HOSTS: i64 = 50;
+    const SECONDS: i64 = 300;
+    let engine = open(&SimDisk::new(7));
+    let put = |second, value: i64| {
+        let line = |host| line(host, "v", second, Owned::Integer(value + host));
+        put(&engine, &(0..HOSTS).map(line).collect::<Vec<_>>());
+    };
+    (0..SECONDS).for_each(|second| put(second, 0));
+    let calls = Cell::new(0);
+    let goes_on = || {
+        calls.set(calls.get() + 1);
+        // All but the last series were copied.
+        if calls.get() == HOSTS {
+            put(SECONDS, 0);
+            put(SECONDS - 1, 1000);
+        }
+        true
+    };
+    let renamed = rename(&engine, &goes_on).unwrap();
+    // The last series has no second value of one instant, which it holds twice.
+    let came = 2 * (HOSTS - 1) + 1;
+    assert_eq!((renamed.samples as i64, renamed.is_done), (HOSTS * SECONDS + came, true));
+    let mut expected = Store::new();
+    for host in 0..HOSTS {
+        let value = |second| host + if second == SECONDS - 1 { 1000 } else { 0 };
+        let sample = |second| (second * SECOND, Owned::Integer(value(second)));
+        expected.insert(format!("new h{host:04} v"), (0..=SECONDS).map(sample).collect());
+    }
+    assert!(all(&engine, false) == expected);
+}
+
+/// A rename writes as fast as it can, and fills no memory that others are refused for.
+#[test]
+fn a_rename_leaves_room_for_others() {
+    let config = Config { head_bytes_max: 256 << 10, ..Config::default() };
+    let disk: Arc<dyn Disk> = Arc::new(SimDisk::new(9));
+    let engine = Engine::open(disk, Path::new("store"), config).unwrap();
+    let mut random = 88_172_645_463_325_252_u64;
+    for second in 0..4_000 {
+        let line = |host| {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            line(host, "v", second, Owned::Float(random >> 2))
+        };
+        let lines: Vec<Line> = (0..50).map(line).collect();
+        while write(&engine, 0, &lines).0.is_err() {
+            engine.flush().unwrap();
+        }
+    }
+    engine.flush().unwrap();
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            let mut refused = 0;
+            while !is_over.load(Ordering::Relaxed) {
+                refused += usize::from(write(&engine, 0, &kinds(1, 5)).0.is_err());
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            refused
+        });
+        let renamed = rename(&engine, &|| true).unwrap();
+        is_over.store(true, Ordering::Relaxed);
+        assert!(renamed.is_done && renamed.samples >= 200_000, "{renamed:?}");
+        assert_eq!(writer.join().unwrap(), 0, "others were refused");
+    });
+}
+
+/// One who writes late samples and new values of old ones, beside flushes and renames.
+#[test]
+fn a_writer_who_goes_back_loses_nothing() {
+    const STEPS: i64 = 1500;
+    const HOSTS: i64 = 7;
+    let disk: Arc<dyn Disk> = Arc::new(SimDisk::new(8));
+    let engine = Engine::open(disk, Path::new("store"), Config::default()).unwrap();
+    let value = |host, step| Owned::Integer(host * 1_000_000 + step);
+    // Forth, and now and then back by up to some hundred seconds.
+    let second = |step: i64| if step % 3 == 0 { step - step * 7 % 400 } else { step };
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            for step in 0..STEPS {
+                let line = |host| line(host, "v", second(step), value(host, step));
+                assert_eq!(write(&engine, 0, &(0..HOSTS).map(line).collect::<Vec<_>>()).1, []);
+            }
+        });
+        let mut renames = 0;
+        while !writer.is_finished() {
+            assert!(rename(&engine, &|| true).unwrap().is_done);
+            renames += 1;
+            if renames % 4 == 0 {
+                engine.flush().unwrap();
+            }
+        }
+    });
+    rename(&engine, &|| true).unwrap();
+    let mut expected = Store::new();
+    for host in 0..HOSTS {
+        let newest: BTreeMap<i64, i64> = (0..STEPS).map(|step| (second(step), step)).collect();
+        let sample = |(second, step)| (second * SECOND, value(host, step));
+        let samples = newest.into_iter().map(sample).collect();
+        expected.insert(format!("new h{host:04} v"), samples);
+    }
+    assert!(all(&engine, false) == expected);
 }
 
 #[test]

@@ -208,7 +208,7 @@ fn find(registry: &Registry, hosts: u64, fields: usize) {
     for i in (1..hashes.len()).rev() {
         hashes.swap(i, (mix(i as u64) % (i as u64 + 1)) as usize);
     }
-    let resolver = registry.resolver();
+    let (resolver, count) = (registry.resolver(), fields as u32);
     let first = |run: Option<Run>| match run {
         Some(Run::Consecutive(sid)) => u64::from(sid),
         other => panic!("{other:?}"),
@@ -221,7 +221,7 @@ fn find(registry: &Registry, hosts: u64, fields: usize) {
         for _ in 0..3 {
             let before = cpu_seconds();
             for _ in 0..rounds {
-                sum += slice.iter().map(|&(k, s)| first(resolver.find(k, s))).sum::<u64>();
+                sum += slice.iter().map(|&(k, s)| first(resolver.find(k, s, count))).sum::<u64>();
             }
             best = best.min((cpu_seconds() - before) / (rounds * slice.len()) as f64);
         }

@@ -11,11 +11,17 @@ use crate::names::Names;
 use crate::sid_set::SidSet;
 use std::collections::HashMap;
 
+/// Counts of series of a source go up to here.
+const COUNTED_MAX: u32 = 255;
+
 /// Series of a source: how many are forgotten, and how many there are.
 #[derive(Clone, Copy, Debug)]
 struct OfSource {
     forgotten: u32,
+    /// Of very many this is less than there are, and more than are forgotten, until they must be
+    /// counted.
     all: u32,
+    is_counted: bool,
 }
 
 /// What was dropped.
@@ -41,24 +47,43 @@ impl Names {
         let known = self.series_end();
         let new: Vec<u32> =
             sids.iter().filter(|&sid| sid < known && !self.is_forgotten(sid)).collect();
+        self.forgotten.sids.add(sids);
+        let mut sources = Vec::with_capacity(new.len());
         for sid in new {
             let Some((source, column)) = self.series(sid) else { continue };
-            let all = self.count_series(source);
-            self.note_forgotten(source, column, all);
+            self.note_forgotten(source, column, self.series_count(source));
+            sources.push(source);
         }
-        self.forgotten.sids.add(sids);
+        sources.sort_unstable();
+        sources.dedup();
+        sources.into_iter().for_each(|source| self.settle(source));
     }
 
     pub(crate) fn is_forgotten(&self, sid: u32) -> bool {
         self.forgotten.sids.contains(sid)
     }
 
-    /// Counts a series as forgotten; `all` is how many the source has, for the first of them.
+    /// Counts a series as forgotten; `all` is how many the source has, up to 255, for the first of
+    /// them. Then the source is to be settled.
     pub(crate) fn note_forgotten(&mut self, source: u32, column: u32, all: u32) {
         *self.forgotten.of_column.entry(column).or_default() += 1;
         let of_source = self.forgotten.of_source.entry(source);
-        let of_source = of_source.or_insert(OfSource { forgotten: 0, all });
+        let is_counted = all < COUNTED_MAX;
+        let of_source = of_source.or_insert(OfSource { forgotten: 0, all, is_counted });
         of_source.forgotten += 1;
+    }
+
+    /// Counts a source as dead if it has lost its last series.
+    pub(crate) fn settle(&mut self, source: u32) {
+        let Some(mut of_source) = self.forgotten.of_source.get(&source).copied() else { return };
+        if of_source.forgotten >= of_source.all && !of_source.is_counted {
+            // The columns know. They are asked late, for they may be many.
+            let columns = 0..self.columns().len();
+            let living = columns.filter(|column| self.find_series(source, *column).is_some());
+            of_source.all = of_source.forgotten + living.count() as u32;
+            of_source.is_counted = true;
+            self.forgotten.of_source.insert(source, of_source);
+        }
         if of_source.forgotten == of_source.all {
             for pair in self.pairs_of(source) {
                 *self.forgotten.sources_of_pair.entry(pair).or_default() += 1;
@@ -105,17 +130,5 @@ impl Names {
 
     fn pairs_of(&self, source: u32) -> Vec<u32> {
         self.source(source).map(|(_, pairs)| pairs.collect()).unwrap_or_default()
-    }
-
-    /// Number of series of a source none of which was forgotten yet, or which are counted already.
-    pub(crate) fn count_series(&self, source: u32) -> u32 {
-        match self.series_count(source) {
-            // The count goes no further: the columns know.
-            255 if !self.forgotten.of_source.contains_key(&source) => {
-                let columns = 0..self.columns().len();
-                columns.filter(|&column| self.find_series(source, column).is_some()).count() as u32
-            }
-            count => count,
-        }
     }
 }

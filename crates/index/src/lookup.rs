@@ -5,9 +5,13 @@
 //! before a row is taken for a known one; the hash is keyed, see [`foliot_model::KeyHasher`].
 
 use crate::pages::Pages;
+use crate::sid_set::SidSet;
 use foliot_model::FIELDS_MAX;
+use std::ops::Range;
 
 const SHARD_BITS: u32 = 12;
+/// How many shards there are.
+pub(crate) const SHARDS: usize = 1 << SHARD_BITS;
 const SLOTS_MIN: usize = 4;
 const LIST_PAGE_IDS: usize = 1 << 16;
 const IS_LIST: u32 = 1 << 31;
@@ -113,7 +117,14 @@ pub(crate) struct Lookup {
     entries: u64,
     /// Slots of all shards.
     slots: usize,
+    /// Series that were forgotten, whose spellings may still be here: they are not found.
+    gone: SidSet,
 }
+
+/// Spellings of forgotten series may be one in so many before they are looked for, and are looked
+/// for if they are as many as this: all slots are looked at then.
+const GONE_SHARE: u64 = 8;
+const GONE_MIN: u64 = 4096;
 
 /// The two halves: which shard, and the tag inside.
 #[inline]
@@ -125,19 +136,36 @@ fn split(key_hash: u128, shape_hash: u128) -> (usize, u64) {
 impl Lookup {
     pub(crate) fn new() -> Self {
         Self {
-            shards: (0..1 << SHARD_BITS).map(|_| Shard::default()).collect(),
+            shards: (0..SHARDS).map(|_| Shard::default()).collect(),
             lists: Vec::new(),
             spellings: Pages::default(),
             entries: 0,
             slots: 0,
+            gone: SidSet::default(),
         }
     }
 
+    /// Where the ids of a row of `count` fields are.
     #[inline]
-    pub(crate) fn find(&self, key_hash: u128, shape_hash: u128) -> Option<Run> {
+    pub(crate) fn find(&self, key_hash: u128, shape_hash: u128, count: u32) -> Option<Run> {
         let (shard, tag) = split(key_hash, shape_hash);
-        let code = self.shards.get(shard)?.find(tag)?;
-        Some(if code & IS_LIST == 0 { Run::Consecutive(code) } else { Run::List(code ^ IS_LIST) })
+        let run = run_of(self.shards.get(shard)?.find(tag)?);
+        (!self.has_gone(run, count)).then_some(run)
+    }
+
+    /// Whether a series of a row was forgotten.
+    #[inline]
+    fn has_gone(&self, run: Run, count: u32) -> bool {
+        !self.gone.is_empty() && self.meets_gone(run, count)
+    }
+
+    #[cold]
+    fn meets_gone(&self, run: Run, count: u32) -> bool {
+        let sids = self.sids(run, count);
+        match sids.list() {
+            None => self.gone.meets(sids.first(), count),
+            Some(list) => list.iter().any(|sid| self.gone.contains(*sid)),
+        }
     }
 
     /// Looks where a spelling would be. What is there means nothing by itself; but who looks at
@@ -177,7 +205,14 @@ impl Lookup {
         allowed: u32,
     ) {
         let (index, tag) = split(hashes.0, hashes.1);
-        if self.shards.get(index).is_none_or(|shard| shard.find(tag).is_some()) {
+        let Some(shard) = self.shards.get(index) else { return };
+        if let Some(code) = shard.find(tag) {
+            if self.has_gone(run_of(code), sids.len() as u32)
+                && let Some(code) = keep(&mut self.lists, sids)
+                && let Some(shard) = self.shards.get_mut(index)
+            {
+                shard.replace(tag, code);
+            }
             return;
         }
         while self.spellings.len() <= source {
@@ -188,10 +223,7 @@ impl Lookup {
             return;
         }
         *spellings = spellings.saturating_add(1);
-        let code = match sids.list() {
-            None => Some(sids.first()),
-            Some(list) => keep_list(&mut self.lists, list).map(|at| at | IS_LIST),
-        };
+        let code = keep(&mut self.lists, sids);
         if let (Some(shard), Some(code)) = (self.shards.get_mut(index), code) {
             let before = shard.slots.len();
             shard.insert(tag, code);
@@ -200,10 +232,36 @@ impl Lookup {
         }
     }
 
-    /// Forgets the spellings of rows for whose first series `is_gone` says so. All slots are looked
-    /// at: series are dropped rarely, and found by hash all the time.
-    pub(crate) fn forget(&mut self, mut is_gone: impl FnMut(u32) -> Option<u32>) {
-        let Self { shards, lists, spellings, entries, slots } = self;
+    /// Finds no row of these series any more.
+    pub(crate) fn forget(&mut self, sids: &SidSet) {
+        if self.entries > 0 {
+            self.gone.add(sids);
+        }
+    }
+
+    /// The forgotten series, once they are so many that their spellings are to be taken out.
+    pub(crate) fn gone_if_many(&self) -> Option<&SidSet> {
+        let many = (self.entries / GONE_SHARE).max(GONE_MIN);
+        Some(&self.gone).filter(|gone| gone.len() >= many)
+    }
+
+    /// All spellings of series that were `gone` are taken out. Those that were forgotten since are
+    /// looked for with all others, the next time.
+    pub(crate) fn note_swept(&mut self, gone: &SidSet) {
+        if self.gone == *gone {
+            self.gone = SidSet::default();
+        }
+    }
+
+    /// Takes the spellings of rows out of some shards of whose first series `is_gone` tells the
+    /// source.
+    pub(crate) fn sweep(
+        &mut self,
+        which: Range<usize>,
+        mut is_gone: impl FnMut(u32) -> Option<u32>,
+    ) {
+        let Self { shards, lists, spellings, entries, slots, .. } = self;
+        let shards = shards.get_mut(which).unwrap_or_default();
         for shard in shards.iter_mut().filter(|shard| shard.used > 0) {
             let before = (shard.slots.len(), shard.used);
             let first_of = |code: u32| match code & IS_LIST {
@@ -237,6 +295,19 @@ impl Lookup {
     }
 }
 
+#[inline]
+fn run_of(code: u32) -> Run {
+    if code & IS_LIST == 0 { Run::Consecutive(code) } else { Run::List(code ^ IS_LIST) }
+}
+
+/// What a slot holds of a row's ids, which are kept where they need a list.
+fn keep(lists: &mut Vec<Vec<u32>>, sids: Sids<'_>) -> Option<u32> {
+    match sids.list() {
+        None => Some(sids.first()),
+        Some(list) => keep_list(lists, list).map(|at| at | IS_LIST),
+    }
+}
+
 fn keep_list(lists: &mut Vec<Vec<u32>>, list: &[u32]) -> Option<u32> {
     debug_assert!(list.len() <= FIELDS_MAX);
     if lists.last().is_none_or(|page| page.len() + list.len() > LIST_PAGE_IDS) {
@@ -257,6 +328,12 @@ impl Shard {
 
     #[inline]
     fn find(&self, tag: u64) -> Option<u32> {
+        self.slots.get(self.place(tag)?).map(|slot| slot.code)
+    }
+
+    /// Where an entry stands.
+    #[inline]
+    fn place(&self, tag: u64) -> Option<usize> {
         let halves = [tag as u32, (tag >> 32) as u32];
         let mut at = self.home(tag);
         loop {
@@ -265,9 +342,17 @@ impl Shard {
                 return None;
             }
             if slot.tag == halves {
-                return Some(slot.code);
+                return Some(at);
             }
             at = if at + 1 == self.slots.len() { 0 } else { at + 1 };
+        }
+    }
+
+    /// Gives an entry another code.
+    fn replace(&mut self, tag: u64, code: u32) {
+        let place = self.place(tag);
+        if let Some(slot) = place.and_then(|place| self.slots.get_mut(place)) {
+            slot.code = code;
         }
     }
 

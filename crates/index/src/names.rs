@@ -457,7 +457,7 @@ impl Names {
         if !is_forgotten && self.find_series(source, column).is_some() {
             return Err(Refusal::Known);
         }
-        let count_before = if is_forgotten { self.count_series(source) } else { 0 };
+        let count_before = self.series_count(source);
         let first = self.first_series.get_mut(source).ok_or(Refusal::Dangling)?;
         if *first == NONE {
             *first = sid;
@@ -483,6 +483,7 @@ impl Names {
         self.note_series(source);
         if is_forgotten {
             self.note_forgotten(source, column, count_before + 1);
+            self.settle(source);
         }
         Ok(sid)
     }

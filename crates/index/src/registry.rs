@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::identity::{Description, Identity, Numbers, Speller};
 use crate::limits::{CHECKPOINT_SLICE_BYTES, NAME_BYTES_MAX, VALUE_BYTES_MAX};
 use crate::list::{self, Listed, MayGather};
-use crate::lookup::{Lookup, Run, Sids};
+use crate::lookup::{Lookup, Run, SHARDS, Sids};
 use crate::names::{Key, Names, Numbered, SymbolKind};
 use crate::record::{self, Triples};
 use crate::register::{self, Chunk};
@@ -30,6 +30,11 @@ use std::sync::Arc;
 
 /// Series that are spelled out under one hold of the names: some tens of microseconds.
 const SPELLED_AT_ONCE: usize = 256;
+
+/// Forgotten series whose sources are looked up under one hold of the names, and shards of the
+/// lookup that are swept under one hold: some tens of microseconds.
+const GONE_AT_ONCE: usize = 1024;
+const SWEPT_AT_ONCE: usize = 4;
 
 /// Conditions that a listing meets while it holds the names, each of which looks at all sources at
 /// worst.
@@ -191,7 +196,9 @@ impl Registry {
 
     /// While `closing`, the epoch before, is in memory, names that it knows keep their numbers.
     pub fn set_closing(&self, closing: Option<Arc<Self>>) {
-        self.registrar.lock().closing = closing;
+        let before = std::mem::replace(&mut self.registrar.lock().closing, closing);
+        // Nobody waits while it goes.
+        drop(before);
     }
 
     /// The id that the next series gets.
@@ -355,19 +362,31 @@ impl Registry {
     /// yet are forgotten from the start, so this may be told before registrations are read.
     ///
     /// Nothing is published: who drops series makes that durable. The caller sees to it that nobody
-    /// resolves rows meanwhile.
+    /// resolves rows meanwhile, and calls [`Registry::sweep`] when others go on.
     pub fn forget(&self, sids: &SidSet) {
         let _one_at_a_time = self.registrar.lock();
-        let mut names = self.names.write();
-        names.forget(sids);
-        let of_forgotten: HashSet<u32> =
-            sids.iter().filter_map(|sid| names.series(sid)).map(|(source, _)| source).collect();
-        if !of_forgotten.is_empty() {
-            self.lookup.write().forget(|first| {
-                let (source, _) = names.series(first)?;
-                of_forgotten.contains(&source).then_some(source)
+        self.names.write().forget(sids);
+        self.lookup.write().forget(sids);
+    }
+
+    /// Gives the memory back in which rows of forgotten series were found, once that is much. All
+    /// of the lookup is looked through, piece by piece: rows are found and registered meanwhile.
+    pub fn sweep(&self) {
+        let Some(gone) = self.lookup.read().gone_if_many().cloned() else { return };
+        let sids: Vec<u32> = gone.iter().collect();
+        let mut sources = HashSet::new();
+        for sids in sids.chunks(GONE_AT_ONCE) {
+            let names = self.names.read();
+            sources.extend(sids.iter().filter_map(|sid| Some(names.series(*sid)?.0)));
+        }
+        for first in (0..SHARDS).step_by(SWEPT_AT_ONCE) {
+            let (names, mut lookup) = (self.names.read(), self.lookup.write());
+            // A row of which one series was forgotten is found by none of the others.
+            lookup.sweep(first..first + SWEPT_AT_ONCE, |first| {
+                names.series(first).map(|(source, _)| source).filter(|of| sources.contains(of))
             });
         }
+        self.lookup.write().note_swept(&gone);
     }
 
     /// Whether a class was ever assigned.
@@ -592,10 +611,10 @@ pub struct Resolver<'a> {
 }
 
 impl Resolver<'_> {
-    /// The series of a row by the hashes of its key and of its shape.
+    /// The series of a row of `count` fields by the hashes of its key and of its shape.
     #[inline]
-    pub fn find(&self, key_hash: u128, shape_hash: u128) -> Option<Run> {
-        self.lookup.find(key_hash, shape_hash)
+    pub fn find(&self, key_hash: u128, shape_hash: u128, count: u32) -> Option<Run> {
+        self.lookup.find(key_hash, shape_hash, count)
     }
 
     /// Brings what [`Resolver::find`] will look at from memory, for rows that are found soon.

@@ -58,6 +58,13 @@ impl SidSet {
         before.is_some_and(|(_, last)| sid <= *last)
     }
 
+    /// Whether any of so many ids from `first` on is in it.
+    pub fn meets(&self, first: u32, count: u32) -> bool {
+        let last = first.saturating_add(count.saturating_sub(1));
+        let from = self.runs.partition_point(|run| run.1 < first);
+        count > 0 && self.runs.get(from).is_some_and(|run| run.0 <= last)
+    }
+
     /// The ids, ascending.
     pub fn iter(&self) -> impl Iterator<Item = u32> {
         self.runs.iter().flat_map(|(first, last)| *first..=*last)
@@ -82,11 +89,11 @@ impl SidSet {
 
     /// Adds the ids of another set.
     pub fn add(&mut self, other: &Self) {
-        if other.is_empty() {
-            return;
-        }
-        let mine = std::mem::take(&mut self.runs);
-        let (mut a, mut b) = (mine.iter().peekable(), other.runs.iter().peekable());
+        let Some((first, _)) = other.runs.first() else { return };
+        // What lies before stays where it is: ids most often come in order.
+        let before = self.runs.partition_point(|run| run.0 <= *first);
+        let behind = self.runs.split_off(before);
+        let (mut a, mut b) = (behind.iter().peekable(), other.runs.iter().peekable());
         while let Some(run) = match (a.peek(), b.peek()) {
             (Some(left), Some(right)) if left.0 <= right.0 => a.next(),
             (Some(_), None) => a.next(),
@@ -155,6 +162,9 @@ mod tests {
             let within = union.iter().copied().filter(|sid| (first..=last).contains(sid));
             prop_assert!(set.within(first, last).eq(within));
             prop_assert!((0..70).all(|sid| set.contains(sid) == union.contains(&sid)));
+            let count = last.saturating_sub(first);
+            let is_met = union.range(first..first + count).next().is_some();
+            prop_assert_eq!(set.meets(first, count), is_met);
             let mut list: Vec<u32> = a.iter().copied().collect();
             other.take_from(&mut list);
             prop_assert!(list.iter().eq(a.difference(&b)));

@@ -47,6 +47,39 @@ fn a_forgotten_series_is_not_found_and_its_name_gets_a_new_number() {
     assert_eq!(list(&registry, Listed::LabelNames), ["a", "b"]);
 }
 
+/// Whoever forgets holds everybody off, so that it must not look through all that is known: what
+/// rows of forgotten series are found by goes later.
+#[test]
+fn spellings_of_forgotten_series_are_swept_out_once_they_are_many() {
+    let registry = Registry::new(0);
+    let line = |n: u32| Line::new(&format!("m,a={n}"), &["x", "y"]);
+    let lines: Vec<Line> = (0..8_000).map(line).collect();
+    write_all(&registry, 0, &lines);
+    let known = || registry.counts().lookup_entries;
+    // Of each of these one series is left.
+    registry.forget(&(0..1_000).map(|n| 2 * n).collect());
+    registry.sweep();
+    assert_eq!(known(), 8_000, "they are few");
+    let found = write_all(&registry, 0, &lines[998..1_002]);
+    assert_eq!(
+        (found.missing, &found.sids[2..]),
+        (2, &[vec![2_000, 2_001], vec![2_002, 2_003]][..])
+    );
+    assert_eq!(found.sids[..2], [vec![16_000, 1_997], vec![16_001, 1_999]]);
+    assert_eq!(known(), 8_000, "what is found again takes the place of what is gone");
+
+    registry.forget(&(2_000..6_000).collect());
+    assert_eq!(known(), 8_000);
+    let found = write_all(&registry, 0, &lines[2_999..3_001]);
+    assert_eq!((found.missing, &found.sids[1]), (1, &vec![6_000, 6_001]));
+    registry.sweep();
+    assert_eq!(known(), 5_000, "of 3 000 rows a series was forgotten");
+    let found = write_all(&registry, 0, &lines);
+    assert_eq!((found.missing, known()), (3_000, 8_000));
+    let again = write_all(&registry, 0, &lines);
+    assert_eq!((again.missing, again.sids), (0, found.sids));
+}
+
 #[test]
 fn a_source_of_very_many_series_dies_with_its_last_one() {
     let registry = Registry::new(0);

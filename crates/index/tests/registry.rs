@@ -214,7 +214,10 @@ fn records_are_published_before_anything_is_visible() {
         let probe = Line::new(&format!("m,h={}", series_before / 2), &["x", "y"]);
         model::with_batch(&COMMAS, 0, &[probe], |batch| {
             let (row, shape) = (batch.rows()[0], batch.shapes()[0]);
-            assert_eq!(registry.resolver().find(row.key_hash, shape.hash), None);
+            assert_eq!(
+                registry.resolver().find(row.key_hash, shape.hash, shape.fields_count),
+                None
+            );
         });
         Ok::<(), std::convert::Infallible>(())
     };
@@ -553,7 +556,7 @@ fn runs_are_consecutive_when_everything_of_a_row_is_new() {
     model::with_batch(&COMMAS, 0, &[line], |batch| {
         let (row, shape) = (batch.rows()[0], batch.shapes()[0]);
         let resolver = registry.resolver();
-        assert_eq!(resolver.find(row.key_hash, shape.hash), Some(Run::Consecutive(0)));
+        assert_eq!(resolver.find(row.key_hash, shape.hash, 3), Some(Run::Consecutive(0)));
         let sids = resolver.sids(Run::Consecutive(0), 3);
         assert_eq!((sids.len(), sids.list(), sids.get(2), sids.get(3)), (3, None, Some(2), None));
     });

@@ -137,10 +137,13 @@ impl Kinds {
         namespace: NamespaceId,
         measurement: &str,
     ) -> Result<(), Error> {
-        let _nobody_writes = self.kept.write();
+        // What is stored in files is looked for before anybody is kept waiting.
         let stored = stored_fields(engine, namespace, measurement, Test::Any, usize::MAX)?;
         let stored: HashSet<String> = stored.into_iter().collect();
-        self.forget_keys(engine, &prefix(namespace, measurement), |field| !stored.contains(field))
+        let _nobody_writes = self.kept.write();
+        self.forget_keys(engine, &prefix(namespace, measurement), |field| {
+            !stored.contains(field) && !engine.has_new_series(namespace, measurement, field)
+        })
     }
 
     /// Forgets all measurements of a namespace that was dropped.
@@ -183,6 +186,8 @@ impl Kinds {
         (measurement, field): (&str, &str),
         to: &str,
     ) -> Result<(), Error> {
+        // As above.
+        let stored = stored_fields(engine, namespace, measurement, Test::equal(field), 1)?;
         let _nobody_writes = self.kept.write();
         let _one_at_a_time = self.deciding.lock();
         let Some(kind) = declared(engine, namespace, measurement, field) else { return Ok(()) };
@@ -190,7 +195,7 @@ impl Kinds {
             declare(engine, namespace, to, DEFAULT_FIELD, kind)?;
         }
         // A line that came meanwhile may have it again under the old name.
-        if stored_fields(engine, namespace, measurement, Test::equal(field), 1)?.is_empty() {
+        if stored.is_empty() && !engine.has_new_series(namespace, measurement, field) {
             engine.catalog_delete(KIND, &key(namespace, measurement, field))?;
         }
         self.forget_remembered();

@@ -9,7 +9,9 @@
 //!    (`lanes`). It runs on a thread of its own (`exec` adds helpers), is listed, and can be ended.
 //! 3. Pieces of the answer go through a channel that holds few, so a slow reader stops the work;
 //!    its time counts against the query's deadline (`out`).
-//! 4. When the client leaves, the receiver is dropped, and that cancels the query.
+//! 4. What a change wrote is waited for by the connection that asked, when the query is over and
+//!    its place another's: a disk may take its time for a sync, and questions do not wait for that.
+//! 5. When the client leaves, the receiver is dropped, and that cancels the query.
 
 mod brief;
 mod lanes;
@@ -19,7 +21,7 @@ mod spent;
 mod title;
 
 pub(crate) use lanes::Lanes;
-use lanes::Place;
+use lanes::{Place, Turn};
 pub(crate) use long::{Reading, Weight};
 pub(crate) use spent::Spent;
 pub(crate) use title::{Language, Question, Title, listed_text};
@@ -288,14 +290,17 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Waits until what was changed is safe.
+    /// Has the answer heard once what was changed is safe. Whoever asked waits for that without a
+    /// place and a thread, which others need: a disk may take long. Only where some of the answer
+    /// is out already this waits.
     ///
     /// # Errors
-    /// When it may never be.
-    pub(crate) fn confirm(&self, commit: Commit, level: Ack) -> Result<(), Failure> {
-        let Some(store) = self.shared.store() else { return Ok(()) };
-        let safe = Handle::current().block_on(store.wait(commit, level));
-        safe.map_err(|error| Failure::new(status_of_wait(&error), error.to_string()))
+    /// When it may never be safe.
+    pub(crate) fn confirm(&mut self, commit: Commit, level: Ack) -> Result<(), Failure> {
+        match self.out.await_safe(commit, level) {
+            true => Ok(()),
+            false => Handle::current().block_on(safe(self.shared, commit, level)),
+        }
     }
 
     /// The answer has this status, unless it is so long that it has begun to be sent.
@@ -369,6 +374,8 @@ pub(crate) struct Job {
     only_reads: bool,
     /// Whether all that it looks at are series that it selects, and their samples.
     only_selects: bool,
+    /// Whether it may wait for a disk, or for others who change something.
+    waits: bool,
     /// Whether it looks at queries that run, or ends them.
     is_of_queries: bool,
     /// Where its question was read, if that was long.
@@ -386,8 +393,8 @@ impl Job {
         title: Option<Title>,
         run: impl FnMut(&mut Work<'_>) -> Result<Ran, Failure> + Send + 'static,
     ) -> Self {
-        let (asks, run, only_reads) = (None, Box::new(run), false);
-        let (only_selects, is_of_queries) = (false, false);
+        let (asks, run) = (None, Box::new(run));
+        let (only_reads, only_selects, waits, is_of_queries) = (false, false, false, false);
         // Who works on it later knows no peer.
         let from = senders::peer();
         let title = title.map(|title| Box::new(Title { from, ..title }));
@@ -400,6 +407,7 @@ impl Job {
             run,
             only_reads,
             only_selects,
+            waits,
             is_of_queries,
             place,
             weight,
@@ -423,7 +431,12 @@ impl Job {
         if let Some(title) = &mut self.title {
             title.is_change = is_change;
         }
-        self
+        self.that_waits(is_change)
+    }
+
+    /// The same job; if it may wait for a disk, others are left places meanwhile.
+    pub(crate) fn that_waits(self, waits: bool) -> Self {
+        Self { waits, ..self }
     }
 
     /// The same job; if it only reads, it may be given up and begun again.
@@ -468,6 +481,10 @@ pub(crate) async fn answer(
     if place.is_none() && job.is_of_queries {
         place = shared.lanes.reserved();
     }
+    let turn = match job.waits && place.is_none() {
+        true => Some(lanes::turn(shared).await?),
+        false => None,
+    };
     let place = match place.or_else(|| shared.lanes.free()) {
         Some(place) => place,
         None => {
@@ -484,9 +501,14 @@ pub(crate) async fn answer(
     let leaver = Leaver { cancel: cancel.clone() };
     let task_shared = shared.clone();
     tokio::task::spawn_blocking(move || {
-        perform(&task_shared, job, place, cancel, sender, gzip);
+        perform(&task_shared, job, (place, turn), cancel, sender, gzip);
     });
-    match receiver.recv().await {
+    let mut first = receiver.recv().await;
+    if let Some(Message::Once(commit, level)) = first {
+        safe(shared, commit, level).await?;
+        first = receiver.recv().await;
+    }
+    match first {
         Some(Message::Last(status, bytes)) => Ok(whole(status, kind, bytes)),
         Some(Message::Failed(failure)) => Err(failure),
         Some(Message::Piece(bytes)) => {
@@ -494,8 +516,15 @@ pub(crate) async fn answer(
             let reply = Reply::streaming(kind, pieces);
             Ok(if gzip { reply.gzipped() } else { reply })
         }
-        None => Err(lost()),
+        Some(Message::Once(..)) | None => Err(lost()),
     }
+}
+
+/// Waits until what was changed is safe.
+async fn safe(shared: &Shared, commit: Commit, level: Ack) -> Result<(), Failure> {
+    let Some(store) = shared.store() else { return Ok(()) };
+    let safe = store.wait(commit, level).await;
+    safe.map_err(|error| Failure::new(status_of_wait(&error), error.to_string()))
 }
 
 /// Values at one instant, for the server's own use: with the place and the limits of a query.
@@ -553,7 +582,7 @@ impl Drop for Leaver {
 fn perform(
     shared: &Shared,
     mut job: Job,
-    place: Place,
+    place: (Place, Option<Turn>),
     cancel: Cancel,
     sender: mpsc::Sender<Message>,
     gzip: bool,
@@ -619,11 +648,11 @@ struct Running<'a> {
     metrics: &'a Metrics,
     lanes: &'a Lanes,
     began: Instant,
-    place: Option<Place>,
+    place: Option<(Place, Option<Turn>)>,
 }
 
 impl<'a> Running<'a> {
-    fn new(shared: &'a Shared, began: Instant, place: Place) -> Self {
+    fn new(shared: &'a Shared, began: Instant, place: (Place, Option<Turn>)) -> Self {
         let (metrics, lanes) = (&shared.metrics, &shared.lanes);
         metrics.queries.add(1);
         metrics.queries_running.add(1);

@@ -40,6 +40,9 @@ const SPARE_BYTES_MAX: usize = 32 << 20;
 /// it: all three kinds are a twentieth of the memory that is shared out.
 const SPARES_SHARE: u64 = 8;
 
+/// While this is there nobody else reads facts to change them.
+pub(crate) type Alone = sync::OwnedMutexGuard<()>;
+
 /// What all connections share.
 #[derive(Debug)]
 pub(crate) struct Shared {
@@ -94,8 +97,8 @@ pub(crate) struct Shared {
     /// Memory of batches, with the line decoder that fills them.
     pub(crate) batches: Spares<Decoding>,
     /// Held while facts of the catalog are read to be changed: for as long as a rename takes, so
-    /// nobody waits for it on a loop.
-    facts: sync::Mutex<()>,
+    /// nobody waits for it on a loop, or with a place that questions need.
+    facts: Arc<sync::Mutex<()>>,
     pub(crate) rejects: Rejects,
     /// Who sends what.
     pub(crate) senders: Senders,
@@ -162,7 +165,7 @@ impl Shared {
             bytes: Spares::new(config.limits_pending_body_bytes.0),
             unpacked: Spares::new(config.limits_pending_body_bytes.0),
             batches: Spares::new(config.limits_pending_body_bytes.0),
-            facts: sync::Mutex::new(()),
+            facts: Arc::default(),
             rejects: Rejects::default(),
             senders: Senders::default(),
             makers: Makers::default(),
@@ -199,8 +202,8 @@ impl Shared {
     }
 
     /// Waits so long for others who change facts; nothing where they take longer.
-    pub(crate) async fn alone(&self, longest: Duration) -> Option<sync::MutexGuard<'_, ()>> {
-        tokio::time::timeout(longest, self.facts.lock()).await.ok()
+    pub(crate) async fn alone(&self, longest: Duration) -> Option<Alone> {
+        tokio::time::timeout(longest, self.facts.clone().lock_owned()).await.ok()
     }
 
     /// Shows every figure: the server's, the process's and, once it is there, the store's.

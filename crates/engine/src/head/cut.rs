@@ -36,6 +36,16 @@ impl Cutter {
         let held = page.held(local);
         page.cut_sealed(local, range, &mut |block| self.cut_block(block, range))?;
         page.cut_late(local, range);
+        if range == TimeRange::ALL {
+            page.clear_stream(local);
+        } else {
+            self.cut_stream(page, local, range);
+        }
+        page.arrivals.leave(local, held.saturating_sub(page.held(local)));
+        Ok(())
+    }
+
+    fn cut_stream(&mut self, page: &mut PageData, local: usize, range: TimeRange) {
         self.builder.clear();
         self.builder.stream.clear();
         page.copy_stream(local, &mut self.builder.stream);
@@ -45,12 +55,14 @@ impl Cutter {
             self.builder.columns.retain(|time_ns| !range.contains(time_ns));
             page.replace_stream(local, self.builder.blocks());
         }
-        page.arrivals.leave(local, held.saturating_sub(page.held(local)));
-        Ok(())
     }
 
     /// What is left of a block.
     fn cut_block(&mut self, block: &Arc<Block>, range: TimeRange) -> Result<Vec<Block>, Error> {
+        // Whoever deletes holds all writes off: what goes whole is not read.
+        if range.contains(block.range.start_ns) && range.contains(block.range.end_ns) {
+            return Ok(Vec::new());
+        }
         self.samples.clear();
         let count = block.count as usize;
         self.decoder

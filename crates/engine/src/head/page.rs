@@ -9,7 +9,7 @@ use super::arrivals::Arrivals;
 use super::late::Late;
 use super::reorder::{self, Fronts};
 use super::slab::{self, Handle, Slab};
-use super::stream::{self, Decoded, KindScale, Outline, Tail};
+use super::stream::{self, Decoded, KindScale, Outline, Reader, Tail};
 use crate::block::{Block, Builder};
 use crate::columns::Columns;
 use crate::error::Error;
@@ -187,11 +187,35 @@ impl SeriesCopy {
         self.sealed.is_empty() && self.stream.is_empty() && self.late.is_empty()
     }
 
-    /// Whether nothing was appended between two copies of one series, which only grew meanwhile.
-    pub(crate) fn is_same(&self, other: &Self) -> bool {
-        self.sealed.len() == other.sealed.len()
-            && self.stream == other.stream
-            && self.late.len() == other.late.len()
+    /// What was appended since `before`, an earlier copy of the same series. What the open stream
+    /// held comes once more when that was sealed or sorted meanwhile, with all that overwrote it.
+    pub(crate) fn since(&self, before: &Self) -> Self {
+        let pairs = self.sealed.iter().zip(&before.sealed);
+        let known = pairs.take_while(|(a, b)| Arc::ptr_eq(a, b)).count();
+        let is_same = known == before.sealed.len();
+        let goes_on = is_same
+            && known == self.sealed.len()
+            && self.stream.starts_with(&before.stream)
+            && self.late.begins_with(&before.late);
+        let (first, first_late) = match goes_on {
+            true => (before.outline.count, before.late.len()),
+            false => (0, 0),
+        };
+        let mut new = Columns::default();
+        if self.outline.count > first {
+            let mut reader = Reader::new(&self.stream);
+            for at in 0..self.outline.count {
+                let Some(sample) = reader.next() else { break };
+                if at >= first {
+                    new.push(sample, &self.stream);
+                }
+            }
+        }
+        let late = (first_late..self.late.len()).filter_map(|index| self.late.get(index));
+        late.for_each(|sample| new.push(sample, &self.late.bytes));
+        let first_sealed = if is_same { known } else { 0 };
+        let sealed = self.sealed.get(first_sealed..).unwrap_or_default().to_vec();
+        Self { sealed, late: new, ..Self::default() }
     }
 }
 
@@ -430,6 +454,13 @@ impl PageData {
         }
     }
 
+    /// Takes the open stream of a series away.
+    pub(crate) fn clear_stream(&mut self, local: usize) {
+        if self.states.get(local).is_some_and(|state| state.count > 0) {
+            self.replace_stream(local, Vec::new());
+        }
+    }
+
     /// Puts sealed blocks in the place of the open stream.
     pub(crate) fn replace_stream(&mut self, local: usize, blocks: Vec<Block>) {
         let Some(state) = self.states.get_mut(local) else { return };
@@ -482,7 +513,9 @@ impl PageData {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use foliot_model::Kind;
+    use crate::block::Decoder;
+    use foliot_model::{Kind, Samples};
+    use proptest::prelude::*;
 
     /// Chunks of neighbours lie side by side: bytes put beyond the end of one would be in another.
     #[test]
@@ -505,6 +538,70 @@ mod tests {
         for (local, expected) in expected.iter().enumerate() {
             assert_eq!(stream_of(&page, local), *expected);
         }
+    }
+
+    /// All that copies hold, the older one first.
+    fn laid_out(copies: &[&SeriesCopy]) -> Vec<Decoded> {
+        let (mut decoder, mut samples) = (Decoder::default(), Samples::default());
+        let mut all = Columns::default();
+        for copy in copies {
+            copy.lay_out(&mut decoder, &mut samples, &mut all).unwrap();
+        }
+        all.sort_newest_wins();
+        (0..all.len()).filter_map(|at| all.get(at)).collect()
+    }
+
+    proptest! {
+        /// Samples in order, late, again and again, up to where streams are sealed and sorted: a
+        /// copy and what came since are the next copy, newer values above older ones.
+        #[test]
+        fn a_copy_and_what_came_since_are_the_next_copy(
+            pieces in prop::collection::vec((0i64..3, 1i64..700, 1i64..40), 1..12),
+        ) {
+            let (mut page, mut builder) = (PageData::default(), Builder::default());
+            let copy_of = |page: &PageData| {
+                let mut copy = SeriesCopy::default();
+                page.copy(3, TimeRange::ALL, &mut copy);
+                copy
+            };
+            let mut before = copy_of(&page);
+            let (mut newest, mut value) = (0, 0);
+            for (how, count, back) in pieces {
+                for step in 0..count {
+                    let time = match how {
+                        0 => newest + 1,
+                        1 => newest - step % back,
+                        _ => newest - back * step,
+                    };
+                    newest = newest.max(time);
+                    value += 1;
+                    let kind_scale = KindScale::new(Kind::Integer, 0);
+                    let time_ns = time * 1_000_000_000;
+                    let sample = Decoded { time_ns, kind_scale, bits: value };
+                    page.append(3, sample, b"", 7, &mut builder);
+                }
+                let now = copy_of(&page);
+                let since = now.since(&before);
+                prop_assert_eq!(laid_out(&[&before, &since]), laid_out(&[&now]));
+                prop_assert!(now.since(&now).is_empty());
+                before = now;
+            }
+        }
+    }
+
+    #[test]
+    fn what_goes_on_regularly_is_not_copied_again() {
+        let (mut page, mut builder) = (PageData::default(), Builder::default());
+        let mut copies = [SeriesCopy::default(), SeriesCopy::default()];
+        for (seconds, copy) in [0..400, 400..407].into_iter().zip(&mut copies) {
+            for second in seconds {
+                let kind_scale = KindScale::new(Kind::Float, 0);
+                let sample = Decoded { time_ns: second * 1_000_000_000, kind_scale, bits: 5 };
+                page.append(0, sample, b"", 7, &mut builder);
+            }
+            page.copy(0, TimeRange::ALL, copy);
+        }
+        assert_eq!(laid_out(&[&copies[1].since(&copies[0])]).len(), 7);
     }
 
     fn stream_of(page: &PageData, local: usize) -> Vec<Decoded> {

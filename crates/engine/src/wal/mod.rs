@@ -89,6 +89,23 @@ impl Wal {
     /// # Errors
     /// When nothing is accepted at present: then nothing of it is ever written.
     pub(crate) fn enqueue(&self, kind: FrameKind, body: &[u8]) -> Result<Commit, Error> {
+        if !Refusal::Short.admits(kind) {
+            self.look_ahead(body.len());
+        }
+        self.enqueue_looked(kind, body)
+    }
+
+    /// Looks at the disk where so many bytes more may leave too little of it.
+    pub(crate) fn look_ahead(&self, more_bytes: usize) {
+        self.writer.look_before(more_bytes);
+    }
+
+    /// The same as [`Wal::enqueue`] for whoever holds locks that readers take: it called
+    /// [`Wal::look_ahead`] before, for a disk may take its time.
+    ///
+    /// # Errors
+    /// As [`Wal::enqueue`].
+    pub(crate) fn enqueue_looked(&self, kind: FrameKind, body: &[u8]) -> Result<Commit, Error> {
         let len = match u32::try_from(body.len()) {
             Ok(len) if len <= WAL_FRAME_BYTES_MAX => len,
             _ => return Err(Error::Invalid("request too large for one wal frame".to_owned())),
@@ -218,11 +235,21 @@ impl Wal {
     }
 
     /// Fails if the disk, looked at now, has no room but for what makes more, or nothing is
-    /// accepted at all.
+    /// accepted at all. Waits for no sync.
     pub(crate) fn check_space(&self) -> Result<(), Error> {
-        self.writer.look_again();
+        let has_room = match self.has_thread {
+            true => self.writer.look_now(),
+            false => {
+                self.writer.look_again();
+                false
+            }
+        };
         let refusal = self.writer.queue.lock().refusal.clone();
-        refusal.map_or(Ok(()), |refusal| Err(self.writer.error(&refusal)))
+        match refusal {
+            // The writer, who may be at a sync, has not looked since there is room.
+            Some(Refusal::Short) if has_room => Ok(()),
+            refusal => refusal.map_or(Ok(()), |refusal| Err(self.writer.error(&refusal))),
+        }
     }
 
     /// Fails if nothing is accepted at present.

@@ -162,19 +162,14 @@ impl Writer {
         }
     }
 
-    /// Adds a frame to the queue and returns the lsn after it.
+    /// Adds a frame to the queue and returns the lsn after it. Who wants a look at the disk first
+    /// calls [`Writer::look_before`].
     pub(super) fn take(&self, kind: FrameKind, body: &[u8], len: u32) -> Result<u64, Error> {
         let body_crc = frame::body_checksum(body);
         let mut queue = self.queue.lock();
         // What waits to be written takes room as well, however long the disk lets it wait.
         if !Refusal::Short.admits(kind) && self.room.is_near(queue.bytes.len() + body.len()) {
-            let waiting_bytes = queue.bytes.len();
-            drop(queue);
-            self.look_before(waiting_bytes + body.len());
-            queue = self.queue.lock();
-            if self.room.is_near(queue.bytes.len() + body.len()) {
-                return Err(self.error(&Refusal::Short));
-            }
+            return Err(self.error(&Refusal::Short));
         }
         if let Some(refusal) = &queue.refusal
             && !refusal.admits(kind)
@@ -279,11 +274,7 @@ impl Writer {
     pub(super) fn keep_reserve(&self) {
         let mut io = self.io.lock();
         io.keeps_reserve = true;
-        self.look_at_space(&mut io, 0);
-        // What could not be written keeps the writer at it, who looks as well.
-        if io.taken.is_empty() {
-            self.settle(&mut io, Ok(()));
-        }
+        self.look(&mut io, 0);
     }
 
     /// Looks at the disk whenever it was last looked at, and tries again what it had no room for.
@@ -620,15 +611,37 @@ impl Writer {
         io.is_short = self.room.looked(free);
     }
 
-    /// Looks whether so many bytes more leave enough, unless the writer is at work, who looks as
-    /// well.
-    fn look_before(&self, more_bytes: usize) {
-        let Some(mut io) = self.io.try_lock() else { return };
-        self.look_at_space(&mut io, more_bytes);
-        // As above.
+    /// Looks at the disk, if it is time to, and records what it found.
+    fn look(&self, io: &mut Io, more_bytes: usize) {
+        self.look_at_space(io, more_bytes);
+        // What could not be written keeps the writer at it, who looks as well.
         if io.taken.is_empty() {
-            self.settle(&mut io, Ok(()));
+            self.settle(io, Ok(()));
         }
+    }
+
+    /// Looks whether so many bytes more, behind what waits, leave enough where that is in doubt,
+    /// unless the writer is at work, who looks as well.
+    pub(super) fn look_before(&self, more_bytes: usize) {
+        let more_bytes = self.queue.lock().bytes.len() + more_bytes;
+        if self.room.is_near(more_bytes)
+            && let Some(mut io) = self.io.try_lock()
+        {
+            self.look(&mut io, more_bytes);
+        }
+    }
+
+    /// Whether enough is free now. Where it is not, spares make room, unless the writer is at work.
+    pub(super) fn look_now(&self) -> bool {
+        // As above.
+        let free = self.disk.free_bytes(&self.dir).unwrap_or(u64::MAX);
+        if free < self.room.reserve_bytes()
+            && let Some(mut io) = self.io.try_lock()
+        {
+            io.looked_ns = None;
+            self.look(&mut io, 0);
+        }
+        free >= self.room.reserve_bytes()
     }
 
     /// Begins a durable new segment where the written stream ends, so that what lies before can be

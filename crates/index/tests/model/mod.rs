@@ -132,7 +132,7 @@ pub(crate) fn write<E>(
         let resolver = registry.resolver();
         for (index, row) in batch.rows().iter().enumerate() {
             let shape = batch.shape(row.shape).unwrap();
-            match resolver.find(row.key_hash, shape.hash) {
+            match resolver.find(row.key_hash, shape.hash, shape.fields_count) {
                 Some(run) => {
                     let sids = resolver.sids(run, shape.fields_count);
                     written.sids[index] = sids.iter().collect();

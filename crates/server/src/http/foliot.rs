@@ -40,7 +40,7 @@ use crate::http::routes::Right;
 use crate::http::{status_of, status_of_wait};
 use crate::opening;
 use crate::query::{Failure, Job, Title, Weight, Work};
-use crate::shared::Shared;
+use crate::shared::{Alone, Shared};
 use crate::store::Store;
 use foliot_engine::{Commit, Error};
 use foliot_exec::Ran;
@@ -52,7 +52,6 @@ use serde_json::{Map, Value, json};
 use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::MutexGuard;
 
 /// What a path of this API is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -298,7 +297,7 @@ pub(super) fn unopened(shared: &Shared) -> Reply {
 const ALONE_WAIT_MAX: Duration = Duration::from_secs(2);
 
 /// Waits a while for others who change facts: a rename of many series takes as long as a question.
-async fn alone(shared: &Shared) -> Result<MutexGuard<'_, ()>, Reply> {
+async fn alone(shared: &Shared) -> Result<Alone, Reply> {
     let text = "another request changes names, notes or limits; try again";
     let busy = || refuse(StatusCode::SERVICE_UNAVAILABLE, text).retry_after(2);
     shared.alone(ALONE_WAIT_MAX).await.ok_or_else(busy)

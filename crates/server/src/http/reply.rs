@@ -3,6 +3,7 @@
 use crate::query::Failure;
 use crate::stream::Phase;
 use flate2::{Compression, write::GzEncoder};
+use foliot_engine::{Ack, Commit};
 use hyper::body::{Body, Bytes, Frame, SizeHint};
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Response, StatusCode};
@@ -42,6 +43,8 @@ pub(crate) enum Content {
 /// A step of an answer that is being made.
 #[derive(Debug)]
 pub(crate) enum Message {
+    /// What follows, which is nothing yet, is to be heard once this is safe.
+    Once(Commit, Ack),
     /// A piece; more will follow.
     Piece(Vec<u8>),
     /// The last piece. The status counts when it is the only one.
@@ -84,7 +87,8 @@ impl Pieces {
                 log::warn!("an answer was broken off: {}", failure.message);
                 Some(Err(Aborted))
             }
-            None => Some(Err(Aborted)),
+            // It comes before the first piece.
+            Some(Message::Once(..)) | None => Some(Err(Aborted)),
         })
     }
 }

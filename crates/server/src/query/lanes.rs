@@ -4,7 +4,9 @@
 //! 2. When all are taken, one that only reads is tried in a short lane of its own, unless questions
 //!    of its shape were too dear for that of late (`brief`).
 //! 3. An operator, where people are asked who they are, finds a place that is kept.
-//! 4. Others wait in order. One that would wait too long, by what queries take of late, is told to
+//! 4. What changes something may wait for a disk, or for others who do: half of the places at most
+//!    are theirs at a time, so that questions find one.
+//! 5. Others wait in order. One that would wait too long, by what queries take of late, is told to
 //!    come back at once, and when.
 
 use super::Failure;
@@ -45,6 +47,8 @@ pub(crate) struct Lanes {
     slots: Arc<Semaphore>,
     /// Further ones, for operators and for what looks at queries or ends them.
     reserved: Arc<Semaphore>,
+    /// Changes that may have a place at once.
+    changes: Arc<Semaphore>,
     /// Queries that may wait for a slot.
     queue: Semaphore,
     short: Arc<Semaphore>,
@@ -59,6 +63,9 @@ pub(crate) struct Lanes {
 /// A place to run at.
 pub(super) type Place = OwnedSemaphorePermit;
 
+/// That it is the turn of a change among others.
+pub(super) type Turn = OwnedSemaphorePermit;
+
 impl Lanes {
     pub(crate) fn new(config: &Config) -> Self {
         let count =
@@ -66,6 +73,7 @@ impl Lanes {
         Self {
             slots: Arc::new(Semaphore::new(count(config.limits_queries))),
             reserved: Arc::new(Semaphore::new(RESERVED)),
+            changes: Arc::new(Semaphore::new(count(config.limits_queries.div_ceil(2)))),
             queue: Semaphore::new(count(config.limits_queries_waiting)),
             short: Arc::new(Semaphore::new(SHORT)),
             short_queue: Arc::new(Semaphore::new(SHORT + SHORT_WAITING_MAX)),
@@ -135,6 +143,23 @@ pub(super) async fn wait(shared: &Arc<Shared>, who: &Principal) -> Result<Place,
     let waiting = lanes.slots.clone().acquire_owned();
     match tokio::time::timeout(shared.config.limits_query_wait, waiting).await {
         Ok(Ok(place)) => Ok(place),
+        _ => Err(refuse(Limit::QueryWait)),
+    }
+}
+
+/// The turn of a change.
+pub(super) async fn turn(shared: &Shared) -> Result<Turn, Failure> {
+    let (lanes, longest) = (&shared.lanes, shared.config.limits_query_wait);
+    if let Ok(turn) = lanes.changes.clone().try_acquire_owned() {
+        return Ok(turn);
+    }
+    let refuse = |limit| {
+        shared.metrics.limits.add(limit);
+        refuse(shared)
+    };
+    let _waiting = lanes.queue.try_acquire().map_err(|_| refuse(Limit::QueriesWaiting))?;
+    match tokio::time::timeout(longest, lanes.changes.clone().acquire_owned()).await {
+        Ok(Ok(turn)) => Ok(turn),
         _ => Err(refuse(Limit::QueryWait)),
     }
 }

@@ -4,6 +4,7 @@ use super::Failure;
 use crate::config::Config;
 use crate::http::Message;
 use flate2::write::GzEncoder;
+use foliot_engine::{Ack, Commit};
 use foliot_exec::{Cancel, Error};
 use hyper::StatusCode;
 use std::io::Write;
@@ -30,6 +31,8 @@ pub(super) struct Out {
     /// Bytes sent so far, before they were compressed, and how many there may be.
     sent_bytes: u64,
     bytes_max: u64,
+    /// What must be safe before anything is heard of the answer.
+    awaited: Option<(Commit, Ack)>,
     /// Nothing where the answer must fit into one piece.
     pub(super) sender: Option<mpsc::Sender<Message>>,
     cancel: Cancel,
@@ -46,7 +49,18 @@ impl Out {
     ) -> Self {
         let bytes_max = config.limits_answer_bytes.0;
         let (bytes, has_sent, sent_bytes) = (Vec::with_capacity(ROOM_BYTES), false, 0);
-        Self { bytes, packer, has_sent, sent_bytes, bytes_max, sender, cancel, deadline }
+        let awaited = None;
+        Self { bytes, packer, has_sent, sent_bytes, bytes_max, awaited, sender, cancel, deadline }
+    }
+
+    /// Has the answer heard once what was changed is safe; false when some of it is out. A request
+    /// has one level.
+    pub(super) fn await_safe(&mut self, commit: Commit, level: Ack) -> bool {
+        if !self.has_sent {
+            let before = self.awaited.map_or(commit, |(before, _)| before);
+            self.awaited = Some((commit.max(before), level));
+        }
+        !self.has_sent
     }
 
     pub(super) fn is_too_long(&self) -> bool {
@@ -90,8 +104,15 @@ impl Out {
         }
     }
 
+    fn send(&mut self, message: Message) -> Result<(), Failure> {
+        if let Some((commit, level)) = self.awaited.take() {
+            self.hand_on(Message::Once(commit, level))?;
+        }
+        self.hand_on(message)
+    }
+
     /// Waits for the reader, but not beyond the query's deadline.
-    fn send(&self, message: Message) -> Result<(), Failure> {
+    fn hand_on(&self, message: Message) -> Result<(), Failure> {
         let failure = |text| Failure::new(StatusCode::SERVICE_UNAVAILABLE, text);
         let Some(sender) = &self.sender else { return Err(failure("the answer is long")) };
         // Most answers find room at once; setting up a wait costs as much as a small query.

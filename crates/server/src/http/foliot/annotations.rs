@@ -1,7 +1,7 @@
 //! `annotations`: notes about everything, at an instant or over a range. They are OpenTSDB's own,
 //! so that its clients and Grafana see the same.
 
-use super::{bad, body_of, limit, refuse_failure};
+use super::{alone, bad, body_of, limit, refuse_failure};
 use crate::http::opentsdb::{Scope, notes_over, perform};
 use crate::http::{Call, Reply, reply};
 use crate::query::{self, Failure, Job, Title, Work};
@@ -40,8 +40,13 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
         _ => {
             let level = shared.config.wal_ack;
             let (method, body) = change(shared, call).await?;
-            let edit = move |work: &mut Work<'_>| edit(&scope, method, &body, level, work);
-            Job::new(who, Some(title), edit)
+            let mut alone = Some(alone(shared).await?);
+            let edit = move |work: &mut Work<'_>| {
+                // For no longer than the change takes.
+                let _alone = alone.take();
+                edit(&scope, method, &body, level, work)
+            };
+            Job::new(who, Some(title), edit).that_waits(true)
         }
     };
     query::answer(shared, reply::JSON, false, job).await.map_err(|failure| refuse_failure(&failure))

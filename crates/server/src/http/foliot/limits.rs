@@ -1,6 +1,7 @@
 //! `limits`: how many series a metric may have before new ones are refused.
 
 use super::{alone, bad, body_of, confirm, listed, place, refuse};
+use crate::aside::aside;
 use crate::http::{Call, NO_ROOM_FOR_NAMES, Reply};
 use crate::shared::Shared;
 use foliot_engine::{Engine, SeriesLimit};
@@ -68,7 +69,8 @@ async fn set(shared: &Arc<Shared>, namespace: NamespaceId, call: Call) -> Result
         if !engine.has_room_for_names(1) {
             return Err(refuse(StatusCode::SERVICE_UNAVAILABLE, NO_ROOM_FOR_NAMES));
         }
-        engine.limit_series(namespace, metric, series_max)
+        // Others who change settings may be at the disk.
+        aside(|| engine.limit_series(namespace, metric, series_max))
     };
     confirm(shared, store, written).await?;
     log::info!("metric {metric:?} may have {series_max} series, by {by:?}");
@@ -85,7 +87,7 @@ async fn take(shared: &Shared, namespace: NamespaceId, call: &Call) -> Result<Re
             let text = format!("metric “{metric}” has no limit; it may be taken away already");
             return Err(refuse(StatusCode::NOT_FOUND, &text));
         }
-        store.engine().unlimit_series(namespace, metric)
+        aside(|| store.engine().unlimit_series(namespace, metric))
     };
     confirm(shared, store, written).await?;
     log::info!("metric {metric:?} may have any number of series, by {:?}", call.who.name());

@@ -109,9 +109,11 @@ pub(super) async fn carry_out(
     let (shared, who, is_async) = (shared.clone(), who.clone(), request.is_async);
     let only_selects = statements.len() <= STATEMENTS_BRIEF_MAX && statements.iter().all(is_select);
     let only_oversees = statements.iter().all(oversees);
+    let waits = statements.iter().any(waits);
     let question = asked.request.text.clone();
     let job = Job::new(who, None, move |work| asked.run(&statements, work)).that_asks(question);
-    let job = reading.then(job.that_selects(only_selects).that_oversees(only_oversees));
+    let job = job.that_selects(only_selects).that_waits(waits).that_oversees(only_oversees);
+    let job = reading.then(job);
     if is_async {
         tokio::spawn(async move { query::answer(&shared, kind, false, job).await });
         return Ok(Reply::empty(StatusCode::NO_CONTENT));
@@ -159,6 +161,12 @@ fn is_select(statement: &Statement) -> bool {
 /// Whether a statement looks at queries that run, or ends one.
 fn oversees(statement: &Statement) -> bool {
     matches!(statement, Statement::Show(Show::Queries) | Statement::KillQuery { .. })
+}
+
+/// Whether a statement may wait for a disk, or for others who change something.
+fn waits(statement: &Statement) -> bool {
+    let is_quick = matches!(statement, Statement::Select(_) | Statement::KillQuery { .. });
+    changes(statement) && !is_quick
 }
 
 /// Whether a statement changes anything.

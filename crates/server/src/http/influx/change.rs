@@ -20,10 +20,13 @@ pub(super) const DURATION_NS_MIN: i64 = HOUR_NS;
 
 pub(super) fn change(context: &mut Context<'_, '_>, statement: &Statement) -> Result<(), Trouble> {
     perform(context, statement)?;
+    if let Statement::KillQuery { .. } = statement {
+        return Ok(());
+    }
     // What was changed is in the log; it is answered when that is as safe as a write would be.
-    let engine = context.store.engine();
-    engine.wait(engine.written(), context.shared.config.wal_ack)?;
-    Ok(())
+    let written = context.store.engine().written();
+    let safe = context.work.confirm(written, context.shared.config.wal_ack);
+    safe.map_err(|failure| Trouble::Told(failure.message))
 }
 
 fn perform(context: &mut Context<'_, '_>, statement: &Statement) -> Result<(), Trouble> {

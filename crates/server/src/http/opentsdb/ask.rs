@@ -16,7 +16,7 @@ use crate::rollups;
 use crate::shared::Shared;
 use crate::store::Store;
 use foliot_access::{Access, Principal};
-use foliot_engine::{Ack, Caller, Snapshot};
+use foliot_engine::{Ack, Caller, Commit, Snapshot};
 use foliot_exec::{Meter, Query, Ran};
 use foliot_model::{NANOS_PER_MILLI, NamespaceId};
 use foliot_plan::{Series, What};
@@ -398,8 +398,10 @@ fn run_json(scope: &Scope, request: &mut Request, work: &mut Work<'_>) -> Result
     if is_told && ran.series_selected == 0 {
         scope.find_names(request, &names)?;
     }
-    if let (true, Some(store)) = (request.deletes, store) {
-        delete(request, &names, store, &scope.caller())?;
+    if let (true, Some(store)) = (request.deletes, store)
+        && let Some(commit) = delete(request, &names, store, &scope.caller())?
+    {
+        work.confirm(commit, Ack::Durable)?;
     }
     let summary = [
         ("processingPreWriteTime", began.elapsed().as_secs_f64() * 1000.0),
@@ -411,17 +413,17 @@ fn run_json(scope: &Scope, request: &mut Request, work: &mut Work<'_>) -> Result
     Ok(ran)
 }
 
-/// Deletes what was answered, as far as it lies in the query's own times.
+/// Deletes what was answered, as far as it lies in the query's own times. Tells what to wait for.
 fn delete(
     request: &Request,
     names: &Names<'_>,
     store: &Store,
     caller: &Caller,
-) -> Result<(), Failure> {
+) -> Result<Option<Commit>, Failure> {
     let (selectors, range) = request.doomed(names.namespace, &mut |tsuid, place| {
         names.resolve_in(tsuid, place).unwrap_or_default()
     });
-    let meter = &names.query.meter;
+    let (meter, mut last) = (&names.query.meter, None);
     for selector in &selectors {
         let goes_on = || meter.check(0).is_ok();
         let deleted = store.engine().delete_while(selector, range, caller, &goes_on);
@@ -430,10 +432,10 @@ fn delete(
             meter.check(0)?;
         }
         let (count, commit) = deleted.map_err(foliot_exec::Error::from)?;
-        store.engine().wait(commit, Ack::Durable).map_err(foliot_exec::Error::from)?;
+        last = last.max(Some(commit));
         log::info!("a query deleted {} samples of {} series", count.samples, count.series);
     }
-    Ok(())
+    Ok(last)
 }
 
 /// Refuses a question that deletes where no other change would be taken: from pages of other sites,

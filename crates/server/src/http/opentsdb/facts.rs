@@ -6,7 +6,7 @@ use super::{Call, refuse_with, rename};
 use crate::http::{NO_ROOM_FOR_NAMES, Reply, accepts_gzip, ack, body, reply, status_of};
 use crate::metrics::now_ns;
 use crate::query::{self, Work};
-use crate::shared::Shared;
+use crate::shared::{Alone, Shared};
 use crate::store::Store;
 use foliot_engine::{Commit, Error, Snapshot};
 use foliot_exec::{Charge, Meter, Ran};
@@ -19,12 +19,6 @@ use hyper::StatusCode;
 use serde_json::Value;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
-use std::time::Duration;
-use tokio::runtime::Handle;
-use tokio::sync::MutexGuard;
-
-/// How often one who waits for others looks whether it may go on.
-const PAUSE: Duration = Duration::from_millis(50);
 
 /// What a fact takes beside its key and what it says.
 const FACT_BYTES: usize = 64;
@@ -44,10 +38,19 @@ pub(super) async fn serve(
     let gzip = accepts_gzip(&call.headers);
     let (method, path, query) = (call.method, call.path, call.query);
     let asked = format!("{path} {}", text_asked(&query, &text.bytes));
+    let request = HttpRequest { method: &method, path: &path, query: &query, body: &text.bytes };
+    let changes = endpoint.changes(&request);
+    let mut alone = match changes {
+        true => Some(alone(shared).await?),
+        false => None,
+    };
     let job = scope.job(&asked, move |scope, work| {
         let (method, path, query) = (&*method, &*path, &*query);
         let request = HttpRequest { method, path, query, body: &text.bytes };
-        let (answer, commit) = perform(scope, endpoint, &request, work).map_err(failure)?;
+        let (answer, commit) = {
+            let _alone = alone.take();
+            perform(scope, endpoint, &request, work).map_err(failure)?
+        };
         if let Some(commit) = commit {
             work.confirm(commit, level)?;
         }
@@ -56,11 +59,12 @@ pub(super) async fn serve(
         Ok(Ran::default())
     });
     // A list of the latest samples changes nothing, and is often short.
-    let job = reading.then(job.that_selects(endpoint == Endpoint::Last));
+    let job = reading.then(job.that_selects(endpoint == Endpoint::Last).that_waits(changes));
     query::answer(shared, reply::JSON, gzip, job).await.map_err(refuse_failure)
 }
 
-/// Asks the door and makes the changes that it wants.
+/// Asks the door and makes the changes that it wants. What is read to be changed must not change
+/// meanwhile: for a change [`Shared::alone`] is held.
 pub(in crate::http) fn perform(
     scope: &Scope,
     endpoint: Endpoint,
@@ -70,9 +74,6 @@ pub(in crate::http) fn perform(
     let Some(store) = scope.shared.store() else {
         return Err(HttpError::new(503, "the store is being opened"));
     };
-    // What is read to be changed must not change meanwhile.
-    let changes = endpoint.changes(request);
-    let _alone = changes.then(|| alone(&scope.shared, &work.meter())).transpose()?;
     // One that waited sees what the others changed.
     let snapshot = store.snapshot(&scope.who);
     let (commit, meter) = (Cell::new(None), work.meter());
@@ -84,14 +85,11 @@ pub(in crate::http) fn perform(
     Ok((answer, commit.get()))
 }
 
-/// Waits for others who change facts, for as long as the request may go on.
-fn alone<'s>(shared: &'s Shared, meter: &Meter) -> Result<MutexGuard<'s, ()>, HttpError> {
-    loop {
-        meter.check(0).map_err(refused)?;
-        if let Some(alone) = Handle::current().block_on(shared.alone(PAUSE)) {
-            return Ok(alone);
-        }
-    }
+/// Waits for others who change facts, for as long as a request may go on.
+async fn alone(shared: &Shared) -> Result<Alone, Reply> {
+    let text = "Another request changes names or notes (limits.query_seconds); try again";
+    let busy = || refuse_with(StatusCode::SERVICE_UNAVAILABLE, text);
+    shared.alone(shared.query_limits.seconds).await.ok_or_else(busy)
 }
 
 /// Notes about everything that overlap a range of milliseconds: the `most` that begin last, and
