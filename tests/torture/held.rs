@@ -122,7 +122,7 @@ fn changes_that_wait_for_a_slow_sync_hold_no_question() {
                 let (change, answered) = (&change, &answered);
                 scope.spawn(move || {
                     let answer = change(number);
-                    // Changes of facts go one by one; who waits longer than two seconds comes again.
+                    // Changes of facts go one by one: who waits for two seconds comes again.
                     let is_put_off = matches!(number % 5, 2 | 4) && answer.status == 503;
                     let is_good = answer.status < 300 || is_put_off;
                     assert!(is_good, "{number}: {} {}", answer.status, answer.text());

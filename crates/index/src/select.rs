@@ -49,8 +49,8 @@ pub(crate) struct Sources {
     is_void: bool,
 }
 
-/// Asked now and then whether to go on, and told through how many ids or names the next walk goes if
-/// that is a long one; where it says no, the answer is nothing.
+/// Asked now and then whether to go on, and told through how many ids or names the next walk goes
+/// if that is a long one; where it says no, the answer is nothing.
 pub type GoesOn<'a> = dyn Fn(usize) -> bool + 'a;
 
 /// Values that are tested before it is asked again: less than a millisecond.

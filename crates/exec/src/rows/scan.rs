@@ -69,10 +69,7 @@ impl<'q> Scanned<'q> {
             self.only = Some(row);
             return Ok(true);
         }
-        let row_bytes = size_of::<i64>() + (self.scan.carried.len() + 1) * size_of::<Item>();
-        let chunks_bytes = group.members.len() * CHUNK_SAMPLES * row_bytes;
-        let share_bytes = (meter.limits().memory_bytes / 4).max(1);
-        let pieces = (chunks_bytes as u64 / share_bytes).clamp(1, PIECES_MAX) as i64;
+        let pieces = self.pieces_of(group.members.len());
         let ranks = match self.scan.layout.ordered && group.members.len() > 1 {
             true => ranks(self.scan, &group.members),
             false => None,
@@ -123,6 +120,14 @@ impl<'q> Scanned<'q> {
             }
         });
         Ok(true)
+    }
+
+    /// Pieces of a group of so many sources, of which one at a time takes a quarter of the memory.
+    fn pieces_of(&self, sources: usize) -> i64 {
+        let row_bytes = size_of::<i64>() + (self.scan.carried.len() + 1) * size_of::<Item>();
+        let chunks_bytes = sources * CHUNK_SAMPLES * row_bytes;
+        let share_bytes = (self.context.meter.limits().memory_bytes / 4).max(1);
+        (chunks_bytes as u64 / share_bytes).clamp(1, PIECES_MAX) as i64
     }
 
     /// The rows that are among the first ones of their head; the group is left when it has no

@@ -3,9 +3,9 @@
 //! To hand a query to another thread and its answer back costs as much as answering about a few
 //! series. So a query that only reads is tried where it is asked, with little time and without
 //! reading files, because other connections wait meanwhile. If that does not suffice, what was made
-//! is thrown away, the query begins again on a thread of its own, and questions of its shape are not
-//! tried for a while. In a store of many series only questions about samples are tried: how far their
-//! selections walk is known before they do, while listings look at most of what there is.
+//! is thrown away, the query begins again on a thread of its own, and questions of its shape are
+//! not tried for a while. In a store of many series only questions about samples are tried: how far
+//! their selections walk is known before they do, while listings look at most of what there is.
 //!
 //! When all places for queries are taken it is tried once more in the short lane, with more time
 //! and with files, so that a cheap question does not wait behind dear ones. Which questions are
