@@ -189,6 +189,15 @@ test("a report that is open is there again after the page is loaded, and its sec
   await page.getByRole("navigation", { name: "Sections" }).getByRole("button", { name: "<b>Reads" }).click();
   await page.waitForFunction(() => { const { top } = [...document.querySelectorAll("h2")].at(-1).getBoundingClientRect(); return top >= 0 && top < innerHeight; });
   await page.getByRole("button", { name: "Close" }).click();
+  // Who reloads sooner than the browser's store has forgotten it finds it again.
+  const kept = () => page.evaluate(() => new Promise((resolve) => {
+    const opened = indexedDB.open("foliot");
+    opened.onsuccess = () => {
+      const found = opened.result.transaction("reports").objectStore("reports").get("open");
+      found.onsuccess = () => { opened.result.close(); resolve(found.result.length); };
+    };
+  }));
+  await becomes(kept, 0);
   await page.reload();
   await page.getByText("Drop a report.json here").waitFor();
   await becomes(() => page.getByRole("heading", { name: "kept run" }).count(), 0);
