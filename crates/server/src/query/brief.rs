@@ -21,6 +21,7 @@ use foliot_engine::{Snapshot, without_files};
 use foliot_exec::{AskedName, Cancel, Limits, Meter, SECONDS_LIMIT};
 use foliot_model::Pattern;
 use hyper::StatusCode;
+use std::cell::LazyCell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -63,7 +64,8 @@ pub(super) fn answer(shared: &Shared, job: &mut Job) -> Option<Whole> {
     let snapshot = store.snapshot(&job.who);
     let is_bounded = job.only_selects || snapshot.series() <= IDS_MAX as u64;
     let lanes = &shared.lanes;
-    if !is_bounded || lanes.long.contains(|| job.shape()) || lanes.dear.contains(|| job.shape()) {
+    let shape = LazyCell::new(|| job.shape());
+    if !is_bounded || lanes.long.contains(|| *shape) || lanes.dear.contains(|| *shape) {
         return None;
     }
     match without_files(|| within(shared, job, &snapshot, limits(shared)))? {
