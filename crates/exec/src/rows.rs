@@ -263,6 +263,15 @@ fn opened<'q>(
     Ok(match rows {
         Rows::Scan(scan) => Box::new(scan::Scanned::new(scan, context)),
         Rows::Nested(nested) => Box::new(Within::new(nested, context)?),
+        Rows::Merge { inputs, layout } if Rows::are_apart(inputs) => {
+            let mut by_name: Vec<&Rows> = inputs.iter().collect();
+            by_name.sort_unstable_by_key(|input| input.measurement());
+            if layout.descending {
+                by_name.reverse();
+            }
+            let opened = by_name.into_iter().map(|input| open(input, wanted, readings, context));
+            Box::new(merge::InTurn::new(opened.collect::<Result<_, _>>()?))
+        }
         Rows::Merge { inputs, layout } => {
             let inputs: Result<Vec<_>, _> =
                 inputs.iter().map(|input| open(input, None, readings, context)).collect();

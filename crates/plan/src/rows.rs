@@ -14,6 +14,7 @@ pub use names::{NameTable, Names, SourceName, SourceTest};
 pub use transform::{Forecast, Period, Smooth, Transform, Warmup};
 
 use foliot_model::{Item, Kind, NamespaceId, TimeRange};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// A table: columns calculated from joined rows.
@@ -146,6 +147,29 @@ pub enum Rows {
         /// How many are wanted; nothing: all.
         limit: Option<u64>,
     },
+}
+
+impl Rows {
+    /// The measurement that all heads are of, if that is known: other selections, and several
+    /// inputs, may have heads of several.
+    pub fn measurement(&self) -> Option<&Arc<str>> {
+        match self {
+            Rows::Scan(scan) => Some(&scan.measurement),
+            Rows::Nested(_) | Rows::Merge { .. } => None,
+            Rows::Reduce(reduce) => reduce.input.measurement(),
+            Rows::Fill(fill) => fill.input.measurement(),
+            Rows::Stamp { input, .. }
+            | Rows::Transform { input, .. }
+            | Rows::Limit { input, .. } => input.measurement(),
+        }
+    }
+
+    /// Whether each of the inputs has a measurement of its own, so that no two have a head in
+    /// common.
+    pub fn are_apart(inputs: &[Rows]) -> bool {
+        let mut seen = BTreeSet::new();
+        inputs.iter().all(|rows| rows.measurement().is_some_and(|name| seen.insert(name)))
+    }
 }
 
 /// Stored series of one measurement as rows: one per source and instant at which the value (or, if

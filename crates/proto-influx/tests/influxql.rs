@@ -61,10 +61,11 @@ impl Store {
 
     /// The answer to one statement, a line per row and one before for each table.
     fn ask(&self, text: &str) -> String {
-        self.answer(text).unwrap_or_else(|error| format!("error: {error}\n"))
+        self.answer(text).map_or_else(|error| format!("error: {error}\n"), |(answer, _)| answer)
     }
 
-    fn answer(&self, text: &str) -> Result<String, String> {
+    /// The same, and how many samples a selection read.
+    fn answer(&self, text: &str) -> Result<(String, u64), String> {
         let snapshot = self.engine.snapshot();
         let query =
             Query { snapshot: &snapshot, meter: Meter::new(Limits::default(), Cancel::default()) };
@@ -95,6 +96,7 @@ impl Store {
             sources_max: 0,
             admit: &|_| Ok(()),
         };
+        let mut read = 0;
         let mut out = String::new();
         let mut last: Option<Arc<TableHead>> = None;
         let mut print = |table: Table| {
@@ -115,11 +117,12 @@ impl Store {
         match &statements[0] {
             Statement::Select(statement) => {
                 let plan = plan_select(statement, &context).map_err(|error| error.to_string())?;
-                select(&query, &plan.plan, &mut print).map_err(|error| error.to_string())?;
+                let ran = select(&query, &plan.plan, &mut print);
+                read = ran.map_err(|error| error.to_string())?.samples_scanned;
             }
             Statement::Explain { select, .. } => {
                 let lines = plan_explain(select, &context).map_err(|error| error.to_string())?;
-                return Ok(lines.join("\n") + "\n");
+                return Ok((lines.join("\n") + "\n", 0));
             }
             Statement::Show(show) => {
                 let plan = plan_show(show, &[self.namespace], &context);
@@ -138,11 +141,11 @@ impl Store {
                 let (test, range) = series_condition(of.0, condition, of.1, context.now_ns)
                     .map_err(|error| error.to_string())?;
                 let count = series(&query, &test).map_err(|error| error.to_string())?.len();
-                return Ok(format!("{count} series from {}\n", range.start_ns));
+                return Ok((format!("{count} series from {}\n", range.start_ns), 0));
             }
             other => panic!("{other}"),
         }
-        Ok(out)
+        Ok((out, read))
     }
 }
 
@@ -456,4 +459,53 @@ fn what_makes_no_sense_is_refused() {
         let store = Store::new(LINES, false);
         assert_eq!(store.ask(text), format!("error: {error}\n"), "{text}");
     }
+}
+
+#[test]
+fn measurements_are_folded_each_by_itself() {
+    const LINES: &str = "a,h=x v=1 0\na,h=x v=2 10000000000\na,h=y v=4 70000000000\n\
+                         b,h=x v=8 5000000000\nb,h=z v=16 65000000000\n";
+    let cases = [
+        (
+            "SELECT count(v), sum(v), mean(v) FROM b, a",
+            "a[] time count sum mean\n0 3i 7 2.3333333333333335\n\
+             b[] time count sum mean\n0 2i 24 12\n",
+        ),
+        (
+            "SELECT max(v) FROM a, b WHERE time < 60s GROUP BY time(30s), h fill(none)",
+            "a[h=x] time max\n0 2\nb[h=x] time max\n0 8\n",
+        ),
+        (
+            "SELECT count(v) FROM a, b WHERE time >= 0s AND time < 90s GROUP BY time(30s) ORDER BY time DESC",
+            "b[] time count\n60 1i\n30 0i\n0 1i\na[] time count\n60 1i\n30 0i\n0 2i\n",
+        ),
+        ("SELECT last(v) FROM a, b", "a[] time last\n70 4\nb[] time last\n65 16\n"),
+        ("SELECT top(v, 1), h FROM b, a", "a[] time top h\n70 4 'y'\nb[] time top h\n65 16 'z'\n"),
+        ("SELECT median(v) FROM a, b", "a[] time median\n0 2\nb[] time median\n0 12\n"),
+        ("SELECT difference(v) FROM b, a", "a[] time difference\n10 1\n70 2\nb[] time difference\n65 8\n"),
+        ("SELECT v FROM b, a LIMIT 1", "a[] time v\n0 1\nb[] time v\n5 8\n"),
+        (
+            "SELECT sum(v) FROM a, b WHERE h = 'x' OR h = 'y' GROUP BY h",
+            "a[h=x] time sum\n0 3\na[h=y] time sum\n0 4\nb[h=x] time sum\n0 8\n",
+        ),
+        ("SELECT sum(s) FROM (SELECT sum(v) AS s FROM a, b)", "a[] time sum\n0 7\nb[] time sum\n0 24\n"),
+    ];
+    for is_flushed in [false, true] {
+        let store = Store::new(LINES, is_flushed);
+        for (text, expected) in cases {
+            assert_eq!(store.ask(text), expected, "{text}");
+        }
+    }
+}
+
+/// What summaries of blocks tell is not read sample by sample, of however many measurements.
+#[test]
+fn a_fold_of_several_measurements_reads_no_more_than_folds_of_each() {
+    let line = |name, at: i64| format!("{name},h=x v={at} {}\n", at * 1_000_000_000);
+    let lines: String = (0..4000).flat_map(|at| [line("a", at), line("b", at)]).collect();
+    let store = Store::new(&lines, true);
+    let by_hand = "time count max\n0 4000i 3999\n";
+    let (answer, read) = store.answer("SELECT count(v), max(v) FROM a, b").unwrap();
+    assert_eq!(answer, format!("a[] {by_hand}b[] {by_hand}"));
+    assert!(read < 400, "{read}");
 }

@@ -1,4 +1,5 @@
-//! Rows of several inputs, by head and then by time, or by head and then by window.
+//! Rows of several inputs, by head and then by time, or by head and then by window. Inputs that have
+//! no head in common follow one another.
 
 use super::grid::Grid;
 use super::heap;
@@ -11,6 +12,32 @@ use foliot_model::{Column, Item};
 use foliot_plan::rows::Layout;
 use std::cmp::Ordering;
 use std::sync::Arc;
+
+/// Rows of inputs that have no head in common, one input after another.
+pub(super) struct InTurn<'q> {
+    /// The next one last. Those behind it read nothing yet.
+    inputs: Vec<Box<dyn Stream + 'q>>,
+}
+
+impl<'q> InTurn<'q> {
+    /// Of inputs whose heads come in this order.
+    pub(super) fn new(mut inputs: Vec<Box<dyn Stream + 'q>>) -> Self {
+        inputs.reverse();
+        Self { inputs }
+    }
+}
+
+impl Stream for InTurn<'_> {
+    fn next(&mut self) -> Result<Option<Strip>, Error> {
+        while let Some(input) = self.inputs.last_mut() {
+            if let Some(strip) = input.next()? {
+                return Ok(Some(strip));
+            }
+            self.inputs.pop();
+        }
+        Ok(None)
+    }
+}
 
 /// Rows of several inputs.
 pub(super) struct Merge<'q> {

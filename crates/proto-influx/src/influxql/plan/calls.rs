@@ -351,8 +351,16 @@ fn call(name: &str, args: &[Expr]) -> Expr {
     Expr::Call { name: name.to_owned(), args: args.to_vec() }
 }
 
+/// Folds rows, those of each measurement by themselves where they come apart: a fold over a scan
+/// alone reads summaries instead of rows.
 fn reduce(input: Rows, function: Reducer, options: &Options) -> Rows {
-    Rows::Reduce(Box::new(Reduce { input, function, layout: options.layout() }))
+    match input {
+        Rows::Merge { inputs, .. } if Rows::are_apart(&inputs) => {
+            let folded = inputs.into_iter().map(|input| reduce(input, function.clone(), options));
+            Rows::Merge { inputs: folded.collect(), layout: options.layout() }
+        }
+        input => Rows::Reduce(Box::new(Reduce { input, function, layout: options.layout() })),
+    }
 }
 
 /// Rows for empty windows, if there are windows and they are wanted.
