@@ -39,6 +39,7 @@ mod queries;
 mod query;
 mod ranks;
 mod rejects;
+mod relay;
 mod reload;
 mod replies;
 mod rollups;

@@ -6,10 +6,11 @@ use crate::ingest::{self, PATIENCE, Terms};
 use crate::login;
 use crate::metrics::{Way, now_ns};
 use crate::pace::Pace;
+use crate::relay::Runner;
 use crate::replies::Replies;
 use crate::shared::Shared;
 use crate::store::Store;
-use crate::telnet::{DRAIN_READS_MAX, READ_BYTES, give_way};
+use crate::telnet::{DRAIN_READS_MAX, READ_BYTES};
 use crate::wire::Wire;
 use foliot_access::Measurements;
 use foliot_engine::{Ack, Commit};
@@ -72,6 +73,7 @@ pub(crate) async fn serve(shared: &Shared, mut socket: Wire, first: Vec<u8>, lan
         replies: Replies::default(),
         last: None,
         pace: Pace::new(shared),
+        runner: Runner::default(),
         is_broken: false,
     };
     ingest::wait_for_room(shared, store).await;
@@ -122,6 +124,7 @@ struct Connection<'a> {
     /// See the telnet connection: the next piece waits until the operating system has this one.
     last: Option<Commit>,
     pace: Pace,
+    runner: Runner,
     /// Whether nothing that follows can be read.
     is_broken: bool,
 }
@@ -156,13 +159,14 @@ impl Connection<'_> {
 
     /// Reads and stores one piece; false when the client has ended.
     async fn read(&mut self, socket: &mut Wire) -> io::Result<bool> {
+        let baton = self.runner.baton().await;
         let mut buffer = self.shared.bytes.take();
         buffer.reserve(READ_BYTES);
         let outcome = match socket.try_read_buf(&mut buffer) {
             Ok(0) => Ok(false),
             Ok(bytes) => {
                 self.take(&buffer).await;
-                give_way(bytes).await;
+                self.runner.pass(baton, bytes).await;
                 Ok(true)
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(true),

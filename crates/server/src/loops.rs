@@ -6,6 +6,7 @@
 //! (decision 0041). A connection that is accepted goes to the loop that has the fewest.
 
 use crate::aside::THREADS_MAX;
+use crate::relay::Relay;
 use std::future::{self, Future};
 use std::io;
 use std::sync::Arc;
@@ -70,11 +71,12 @@ impl Loops {
 struct Place {
     handle: Handle,
     connections: AtomicUsize,
+    relay: Relay,
 }
 
 impl Place {
     fn new(handle: Handle) -> Self {
-        Self { handle, connections: AtomicUsize::new(0) }
+        Self { handle, connections: AtomicUsize::new(0), relay: Relay::default() }
     }
 }
 
@@ -86,11 +88,11 @@ impl Places {
     /// Runs the task of a connection on the loop that has the fewest.
     pub(crate) fn serve(&self, task: impl Future<Output = ()> + Send + 'static) {
         if let Some(seat) = self.seat() {
-            let handle = seat.0.handle.clone();
-            handle.spawn(async move {
+            let (handle, relay) = (seat.0.handle.clone(), seat.0.relay.clone());
+            handle.spawn(relay.scope(async move {
                 task.await;
                 drop(seat);
-            });
+            }));
         }
     }
 

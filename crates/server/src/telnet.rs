@@ -8,6 +8,7 @@ use crate::lines::point_to_graphite;
 use crate::login::Login;
 use crate::metrics::{Way, now_s};
 use crate::pace::Pace;
+use crate::relay::{Baton, Runner};
 use crate::replies::Replies;
 use crate::rollups;
 use crate::shared::Shared;
@@ -63,6 +64,7 @@ async fn serve_as(shared: &Shared, mut socket: Wire, first: Vec<u8>, ticktock: O
         replies: Replies::default(),
         last: None,
         pace: Pace::new(shared),
+        runner: Runner::default(),
         has_paused: false,
         is_open: true,
     };
@@ -91,14 +93,6 @@ pub(crate) fn options(shared: &Shared) -> Options {
     }
 }
 
-/// Lets the other connections of the loop have their turn after a piece of so many bytes. A small
-/// one emptied its socket, so that its connection waits anyway.
-pub(crate) async fn give_way(bytes: usize) {
-    if bytes >= READ_BYTES / 4 {
-        tokio::task::yield_now().await;
-    }
-}
-
 struct Connection<'a> {
     shared: &'a Shared,
     store: &'a Store,
@@ -115,6 +109,7 @@ struct Connection<'a> {
     /// slow disk slows the sender down instead of filling memory.
     last: Option<Commit>,
     pace: Pace,
+    runner: Runner,
     /// Whether the lines that were taken last end with a command that was answered, or with many
     /// bad ones.
     has_paused: bool,
@@ -125,7 +120,7 @@ impl Connection<'_> {
     async fn run(&mut self, socket: &mut Wire, kept: &mut Vec<u8>) -> io::Result<()> {
         if !kept.is_empty() {
             ingest::wait_for_room(self.shared, self.store).await;
-            self.take(kept).await;
+            self.take(kept, &mut Baton::default()).await;
         }
         while self.is_open {
             self.replies.flush(socket);
@@ -151,14 +146,15 @@ impl Connection<'_> {
             let _ = self.store.wait(commit, Ack::Os).await;
         }
         ingest::wait_for_room(self.shared, self.store).await;
+        let mut baton = self.runner.baton().await;
         let mut buffer = self.shared.bytes.take();
         buffer.append(kept);
         buffer.reserve(READ_BYTES);
         let outcome = match socket.try_read_buf(&mut buffer) {
             Ok(0) => Ok(false),
             Ok(bytes) => {
-                self.take(&mut buffer).await;
-                give_way(bytes).await;
+                self.take(&mut buffer, &mut baton).await;
+                self.runner.pass(baton, bytes).await;
                 Ok(true)
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(true),
@@ -180,7 +176,7 @@ impl Connection<'_> {
             kept.reserve(READ_BYTES);
             match socket.try_read_buf(kept) {
                 Ok(0) => break,
-                Ok(_) => self.take(kept).await,
+                Ok(_) => self.take(kept, &mut Baton::default()).await,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     if !socket.has_more().await {
                         break;
@@ -193,7 +189,8 @@ impl Connection<'_> {
     }
 
     /// Decodes and stores the whole lines of `bytes`, and leaves the rest.
-    async fn take(&mut self, bytes: &mut Vec<u8>) {
+    /// The baton is given up where this takes longer than lines do.
+    async fn take(&mut self, bytes: &mut Vec<u8>, baton: &mut Baton) {
         let shared = self.shared;
         let mut consumed = 0;
         loop {
@@ -203,6 +200,7 @@ impl Connection<'_> {
                 break;
             }
             // A read may hold thousands of commands or bad lines: others have their turn.
+            baton.give_up();
             tokio::task::yield_now().await;
         }
         if consumed > 0 {
