@@ -2,7 +2,7 @@
 //! sensors, twenty rows a request, nine writes to one read, back to back. Streams without replies
 //! and acknowledged HTTP stand in tables of their own.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io;
 
 mod usl;
@@ -142,7 +142,7 @@ impl Found {
         let plot = spectrum(&title, own.map(|(site, _, runs)| (site.name.as_str(), runs)), |run| {
             Some(run.write.service_time)
         });
-        section.plots.extend([plot].into_iter().filter(|plot| !plot.is_empty()));
+        section.plots.extend([self.bars(), plot].into_iter().filter(|plot| !plot.is_empty()));
         if self.way.scales {
             section
                 .tables
@@ -211,27 +211,40 @@ impl Found {
         table
     }
 
-    /// Draws throughput by cores and fits the law to it, where all cells are valid.
+    /// Draws throughput by cores.
+    fn bars(&self) -> Plot {
+        let mut bars = Plot::bars(&format!("{}: values per second", self.way.heading), "values/s");
+        for (name, rates) in self.rates() {
+            let height = |(count, rate)| (format!("{count} cores"), rate);
+            bars.bar(name, rates.into_iter().map(height).collect());
+        }
+        bars
+    }
+
+    /// Fits the law to throughput by cores, where all cells are valid.
     fn scaling(&self, section: &mut Section) {
-        let mut plot = Plot::lines(&format!("{}: scaling", self.way.heading), "cores", "values/s");
-        let names: BTreeSet<&String> = self.cells.iter().map(|(site, ..)| &site.name).collect();
-        for name in names {
-            let own = self.cells.iter().filter(|(site, ..)| site.name == *name);
-            let point = |(_, count, runs): &(Site, usize, Runs<LoadResult>)| {
-                (*count as f64, runs.sound(|run| Some(run.write.points_per_s)))
-            };
-            let line: Vec<(f64, Option<Sound>)> = own.map(point).collect();
-            let valid: Vec<(f64, f64)> =
-                line.iter().filter_map(|(cores, rate)| Some((*cores, (*rate)?.value()))).collect();
+        for (name, rates) in self.rates() {
+            let valid: Vec<(f64, f64)> = rates
+                .iter()
+                .filter_map(|(cores, rate)| Some((*cores as f64, (*rate)?.value())))
+                .collect();
             if let Some((contention, coherency)) = usl::fit(&valid) {
                 section.say(format!(
                     "{name}: universal scalability law: contention {contention:.3}, coherency \
                      {coherency:.4}."
                 ));
             }
-            plot.line(name, line);
         }
-        section.plots.extend([plot].into_iter().filter(|plot| !plot.is_empty()));
+    }
+
+    /// Values per second by cores of each server; none where a cell is not valid.
+    fn rates(&self) -> BTreeMap<&str, Vec<(usize, Option<Sound>)>> {
+        let mut rates: BTreeMap<&str, Vec<(usize, Option<Sound>)>> = BTreeMap::new();
+        for (site, count, runs) in &self.cells {
+            let rate = runs.sound(|run| Some(run.write.points_per_s));
+            rates.entry(&site.name).or_default().push((*count, rate));
+        }
+        rates
     }
 }
 

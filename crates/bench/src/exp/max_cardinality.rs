@@ -39,7 +39,10 @@ const ROUNDS: (u64, u64) = (1, 30);
 const ROUNDS_FULL: u64 = 2160;
 
 /// Longest time to make all series known before a screen: short, long.
-const REGISTRATION: (Duration, Duration) = (Duration::from_secs(20), Duration::from_secs(1800));
+const REGISTRATION: (Duration, Duration) = (Duration::from_secs(60), Duration::from_secs(1800));
+
+/// How often a number is offered whose screen the client decided.
+const TRIES: u64 = 3;
 
 /// One way of packing requests, with its search: devices of the first screen, by how much they
 /// grow, screens at most, halvings.
@@ -113,6 +116,12 @@ struct Search<'a> {
     site: &'a Site,
     variant: Variant,
     screens: BTreeMap<(u64, u64), Vec<Screen>>,
+    /// The greatest number of devices all of whose runs were sustained.
+    sustained: Option<u64>,
+    /// The least number that was too many.
+    failed: Option<u64>,
+    /// Runs at the edge that the client decided, and that were made again.
+    undecided: usize,
 }
 
 pub(super) fn run(run: &mut Run) -> io::Result<()> {
@@ -124,16 +133,19 @@ pub(super) fn run(run: &mut Run) -> io::Result<()> {
         let heading = variant.heading;
         let found = ["sustained", "registered in s"];
         let mut table = write_table(heading, &["server", "series", "rounds"], &found);
+        let name = format!("{heading}: the search");
+        let told = ["sustained", "registered in s", "values/s", "because"];
+        let mut way = Table::new(&name, &["server", "series", "rounds"], &told);
         let mut costs = cost_table(&format!("{heading}: costs"));
         let mut bars = Plot::bars(&format!("{heading}: series sustained"), "series");
         for site in &sites {
-            let mut search = Search { site, variant, screens: BTreeMap::new() };
-            let edge = search.run(run)?;
-            search.tell(edge, &mut section, &mut bars);
-            search.rows(&mut table, &mut costs, &mut section);
+            let mut search = Search::new(site, variant);
+            search.run(run)?;
+            search.tell(&mut section, &mut bars);
+            search.rows((&mut table, &mut way, &mut costs), &mut section);
         }
         references(&mut table);
-        section.tables.extend([table, costs]);
+        section.tables.extend([table, costs, way]);
         section.plots.extend([bars].into_iter().filter(|plot| !plot.is_empty()));
         run.report.sections.push(section);
     }
@@ -177,17 +189,22 @@ impl Variant {
     }
 }
 
-impl Search<'_> {
+impl<'a> Search<'a> {
+    fn new(site: &'a Site, variant: Variant) -> Search<'a> {
+        let screens = BTreeMap::new();
+        Search { site, variant, screens, sustained: None, failed: None, undecided: 0 }
+    }
+
     /// Grows the number of devices until it is not sustained, halves in on the edge, and repeats
-    /// the screen there; returns the least number that was not sustained.
-    fn run(&mut self, run: &mut Run) -> io::Result<Option<u64>> {
-        let (mut sustained, mut failed) = (0, None);
+    /// the screen there; where a repetition fails, the next lower number that held is repeated.
+    fn run(&mut self, run: &mut Run) -> io::Result<()> {
+        let mut held = Vec::new();
         let mut devices = self.variant.first;
         for _ in 0..self.variant.screens_max {
-            match self.screen(run, devices, screen_rounds(run))? {
-                Some(Verdict::Sustained) => sustained = devices,
+            match self.decided(run, devices)? {
+                Some(Verdict::Sustained) => held.push(devices),
                 Some(Verdict::TooMany(_)) => {
-                    failed = Some(devices);
+                    self.failed = Some(devices);
                     break;
                 }
                 Some(Verdict::Undecided(_)) | None => break,
@@ -195,53 +212,90 @@ impl Search<'_> {
             devices *= self.variant.growth;
         }
         for _ in 0..self.variant.halvings {
-            let Some(too_many) = failed else { break };
+            let Some(too_many) = self.failed else { break };
+            let sustained = held.last().copied().unwrap_or(0);
             // Whole requests on every connection, or phases would drift.
             let grain = self.variant.together * self.variant.connections;
             let middle = u64::midpoint(sustained, too_many) / grain * grain;
             if middle <= sustained {
                 break;
             }
-            match self.screen(run, middle, screen_rounds(run))? {
-                Some(Verdict::Sustained) => sustained = middle,
-                Some(Verdict::TooMany(_)) => failed = Some(middle),
+            match self.decided(run, middle)? {
+                Some(Verdict::Sustained) => held.push(middle),
+                Some(Verdict::TooMany(_)) => self.failed = Some(middle),
                 Some(Verdict::Undecided(_)) | None => break,
             }
         }
-        let rounds = edge_rounds(run);
-        // The screen that held was the first run, where the others are no longer.
-        let first = u64::from(rounds == screen_rounds(run));
-        for _ in first..run.plan.runs {
-            if sustained > 0 {
-                self.screen(run, sustained, rounds)?;
+        while let Some(devices) = held.pop() {
+            if self.repeat(run, devices)? {
+                self.sustained = Some(devices);
+                break;
             }
+            self.failed = Some(devices);
         }
-        Ok(failed)
+        Ok(())
     }
 
-    /// The greatest number of devices that one screen at least sustained, with its runs.
-    fn edge(&self) -> Option<(u64, Runs<Screen>)> {
-        let held = |screen: &Screen| screen.verdict == Verdict::Sustained;
-        let mut held = self.screens.iter().filter(|(_, screens)| screens.iter().any(held));
+    /// Offers a number again as long as the client decides.
+    fn decided(&mut self, run: &mut Run, devices: u64) -> io::Result<Option<Verdict>> {
+        let mut verdict = None;
+        for _ in 0..TRIES {
+            verdict = self.screen(run, devices, screen_rounds(run))?;
+            if !matches!(verdict, Some(Verdict::Undecided(_))) {
+                break;
+            }
+        }
+        Ok(verdict)
+    }
+
+    /// Offers a number as often as a cell is run; false once it is not sustained.
+    fn repeat(&mut self, run: &mut Run, devices: u64) -> io::Result<bool> {
+        let at = (devices, edge_rounds(run));
+        for _ in 0..run.plan.runs + TRIES {
+            // Screens that held were runs, where the others are no longer.
+            let held = self.keep_held(at);
+            if held >= run.plan.runs {
+                break;
+            }
+            if let Some(Verdict::TooMany(_)) = self.screen(run, devices, at.1)? {
+                return Ok(false);
+            }
+        }
+        self.keep_held(at);
+        Ok(true)
+    }
+
+    /// Leaves out, and counts, the screens of a number that the client decided; how many are left.
+    fn keep_held(&mut self, at: (u64, u64)) -> u64 {
+        let screens = self.screens.entry(at).or_default();
+        let all = screens.len();
+        screens.retain(|screen| screen.verdict == Verdict::Sustained);
+        self.undecided += all - screens.len();
+        screens.len() as u64
+    }
+
+    /// The runs at the edge.
+    fn edge(&self) -> Option<(u64, u64, &Vec<Screen>)> {
+        let devices = self.sustained?;
         // Of a number that was run for longer too, those runs are the ones that count.
-        let ((devices, _), screens) = held.next_back()?;
-        let longest = self.screens.range((*devices, 0)..=(*devices, u64::MAX)).next_back();
-        let screens = longest.map_or(screens, |(_, screens)| screens);
-        Some((*devices, Runs::new(screens.clone())))
+        self.screens
+            .range((devices, 0)..=(devices, u64::MAX))
+            .next_back()
+            .map(|((devices, rounds), screens)| (*devices, *rounds, screens))
     }
 
     /// Says in words and draws what was sustained, where the screens allow it.
-    fn tell(&self, failed: Option<u64>, section: &mut Section, bars: &mut Plot) {
+    fn tell(&self, section: &mut Section, bars: &mut Plot) {
         let name = &self.site.name;
-        let Some((devices, runs)) = self.edge() else {
-            if let Some(why) = self.screens.values().flatten().find_map(Measured::void) {
-                section.say(format!("{name}: no verdict: {why}."));
-            }
-            return;
+        let Some((devices, _, screens)) = self.edge() else {
+            let mut all = self.screens.values().flatten();
+            let why = all.find_map(Measured::void).unwrap_or_else(|| "nothing was offered".into());
+            return section.say(format!("{name}: no verdict: {why}."));
         };
+        let runs = Runs::new(screens.clone());
         let series = runs.sound(|_| Some((devices * FIELDS) as f64));
         bars.bar(name, vec![("series".into(), series)]);
-        let edge = match failed {
+        let edge = match self.failed {
             Some(failed) => format!("{} were too many", thousands((failed * FIELDS) as f64)),
             None => "where it ends was not found".to_owned(),
         };
@@ -251,9 +305,22 @@ impl Search<'_> {
             }
             (None, why) => format!("{name}: no verdict: {}.", why.unwrap_or_default()),
         });
+        if self.undecided > 0 {
+            section.say(format!(
+                "{name}: {} further runs failed by the client, and were made again.",
+                self.undecided
+            ));
+        }
     }
 
-    fn rows(&self, table: &mut Table, costs: &mut Table, section: &mut Section) {
+    /// The edge has a row in the tables of what was measured; screens on the way to it have rows
+    /// that nothing is concluded from.
+    fn rows(
+        &self,
+        (table, way, costs): (&mut Table, &mut Table, &mut Table),
+        section: &mut Section,
+    ) {
+        let edge = self.edge().map(|(devices, rounds, _)| (devices, rounds));
         for ((devices, rounds), screens) in &self.screens {
             let runs = Runs::new(screens.clone());
             let results = Runs::new(screens.iter().map(|screen| screen.result.clone()).collect());
@@ -262,11 +329,17 @@ impl Search<'_> {
             let mut cells = vec![self.site.name.clone(), series.clone(), rounds.to_string()];
             cells.push(format!("{} of {}", held.count(), screens.len()));
             cells.push(runs.cell(|screen| Some(screen.registered_s), |s| format!("{s:.1}")));
-            cells.extend(write_cells(&results));
-            table.judged(cells, runs.void());
             let what = format!("{}, {series} series, {rounds} rounds", self.site.name);
-            add_costs(costs, &what, &results);
             Run::faults(section, &what, &results);
+            if edge == Some((*devices, *rounds)) {
+                cells.extend(write_cells(&results));
+                table.judged(cells, runs.void());
+                add_costs(costs, &what, &results);
+            } else {
+                cells.push(results.cell(|run| Some(run.write.points_per_s), thousands));
+                cells.push(screens.iter().find_map(Measured::void).unwrap_or_default());
+                way.row(cells);
+            }
         }
     }
 
@@ -315,27 +388,33 @@ fn planned(rounds: u64) -> Duration {
     rounds as u32 * Duration::from_millis(INTERVAL_MS)
 }
 
-/// Whether everything was accepted in time and came back right.
+/// Whether everything was accepted in time and came back right. A client that was late, or busy,
+/// proves nothing against a server; where all was in time nevertheless, the server kept up.
 fn judge(result: &LoadResult, devices: u64, rounds: u64) -> Verdict {
-    if let Some(why) = &result.client.limited {
-        return Verdict::Undecided(format!("client-limited: {why}"));
+    match (too_many(result, devices, rounds), &result.client.limited) {
+        (None, _) => Verdict::Sustained,
+        (Some(why), None) => Verdict::TooMany(why),
+        (Some(why), Some(limit)) => Verdict::Undecided(format!("client-limited: {limit}; {why}")),
     }
+}
+
+/// Why the number was not sustained; none when it was.
+fn too_many(result: &LoadResult, devices: u64, rounds: u64) -> Option<String> {
     let refused: u64 = result.write.errors.values().sum();
     let missing = (devices * FIELDS * rounds).saturating_sub(result.write.points_acked);
     let p999_ms = result.write.intended.quantile_ms(0.999);
-    let too_many = |why: String| Verdict::TooMany(why);
     if refused > 0 {
-        too_many(format!("{refused} requests were refused"))
+        Some(format!("{refused} requests were refused"))
     } else if missing > 0 {
-        too_many(format!("{missing} values were not written in time"))
+        Some(format!("{missing} values were not written in time"))
     } else if p999_ms >= INTERVAL_MS as f64 {
-        too_many(format!("requests fell behind by {p999_ms:.0} ms (p99.9)"))
+        Some(format!("requests fell behind by {p999_ms:.0} ms (p99.9)"))
     } else if result.write.wall_s >= planned(rounds).as_secs_f64() * 1.05 {
-        too_many(format!("{rounds} rounds took {:.1} s", result.write.wall_s))
+        Some(format!("{rounds} rounds took {:.1} s", result.write.wall_s))
     } else if result.verification.as_ref().is_some_and(|verdict| !verdict.is_right()) {
-        too_many("answers were wrong".to_owned())
+        Some("answers were wrong".to_owned())
     } else {
-        Verdict::Sustained
+        None
     }
 }
 
