@@ -16,8 +16,8 @@ pub fn put_u64(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// The bytes that [`put_u64`] appends, the first one lowest, and how many they are. Of more than two
-/// bytes seven bits go to each by halves: numbers of any length take the same few steps.
+/// The bytes that [`put_u64`] appends, the first one lowest, and how many they are. Of more than
+/// two bytes seven bits go to each by halves: numbers of any length take the same few steps.
 #[inline(always)]
 pub const fn spread_u64(value: u64) -> (u128, u8) {
     const MORE: u128 = 0x80_8080_8080_8080_8080;

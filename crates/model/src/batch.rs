@@ -183,7 +183,7 @@ impl<'a> Batch<'a> {
         self.point = Some(point);
     }
 
-    /// Says that the decoder has taken bytes for keys by where they stand, and did not look at them.
+    /// Says that the decoder has taken bytes for keys by where they stand, without a look at them.
     /// Whoever stores the batch holds those that it does not know against `check`, and stores
     /// nothing of the batch when one of them does not pass. A key that is known was one before.
     pub fn check_unknown_keys_by(&mut self, check: KeyCheck) {

@@ -353,8 +353,8 @@ fn series_of_any_form_become_what_they_say() {
     }
 }
 
-/// What is read by its lengths becomes what it says, unless the batch says that it has no keys: that
-/// is so where a series in front has another form than its length and its end tell.
+/// What is read by its lengths becomes what it says, unless the batch says that it has no keys:
+/// that is so where a series in front has another form than its length and its end tell.
 #[test]
 fn series_by_their_lengths_become_what_they_say_or_have_no_keys() {
     let mut state = 12u64;
