@@ -1,7 +1,7 @@
 //! The Prometheus door through the real binary: what is written and read back, of both versions.
 
 use crate::harness;
-use crate::harness::remote::{STALE, T, V2, message, push, second, series, snappy, varint};
+use crate::harness::remote::{STALE, T, V2, message, push, sample, second, series, snappy, varint};
 use crate::harness::{Scratch, Server, read_response, request};
 use std::io::{BufReader, Write};
 
@@ -32,6 +32,36 @@ fn what_is_written_is_seen_by_all_doors_and_outlives_the_process() {
     let text = server.get(path).text();
     assert!(text.contains("\"tags\":{\"instance\":\"a:9100\"}"), "{text}");
     assert!(text.contains("[[1700000000000,1.5],[1700000015000,2],[1700000030000,-3]]"), "{text}");
+}
+
+/// Labels of series that are known are not read again. What only ends like a series that is known
+/// or new is told by its labels, and nothing of its request is stored.
+#[test]
+fn labels_that_are_none_are_told_beside_series_that_are_known() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    let one = |name: &str, time_ms| series(&[("__name__", name), ("job", "a")], &[(time_ms, 1.0)]);
+    let known = [one("m", T), one("n", T)].concat();
+    assert_eq!(push(&server, "/api/v1/write", &[], &known).status, 204);
+    // A name of more bytes than its label has.
+    let label = message(1, b"\x0a\x7fx");
+    let bad = message(1, &[&label[..], &sample(1.0, T)].concat());
+    for body in [
+        [one("m", T + 1000), bad.clone(), one("n", T + 1000)].concat(),
+        [bad.clone(), one("new", T), one("m", T + 1000)].concat(),
+    ] {
+        let answer = push(&server, "/api/v1/write", &[], &body);
+        assert_eq!(answer.status, 400, "{}", answer.text());
+    }
+    // Of two samples the last is no label, whatever else is known.
+    let two = series(&[("__name__", "two")], &[(T, 1.0), (T + 1000, 2.0)]);
+    let body = [one("m", T + 2000), two, one("n", T + 2000)].concat();
+    assert_eq!(push(&server, "/api/v1/write", &[], &body).status, 204);
+    let samples = ["m", "n", "two"].map(|name| server.samples(&format!("sum:{name}")));
+    let times = samples.map(|samples| samples.iter().map(|(ms, _)| ms - T).collect::<Vec<_>>());
+    assert_eq!(times, [vec![0, 2000], vec![0, 2000], vec![0, 1000]]);
+    let listed = server.get("/api/suggest?type=metrics&q=new").text();
+    assert_eq!(listed, "[]", "no series was made");
 }
 
 #[test]

@@ -16,11 +16,16 @@ pub fn put_u64(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// The bytes that [`put_u64`] appends, the first one lowest, and how many they are. Seven bits go
-/// to each byte by halves: numbers of any length take the same few steps.
+/// The bytes that [`put_u64`] appends, the first one lowest, and how many they are. Of more than
+/// two bytes seven bits go to each by halves: numbers of any length take the same few steps.
 #[inline(always)]
 pub const fn spread_u64(value: u64) -> (u128, u8) {
     const MORE: u128 = 0x80_8080_8080_8080_8080;
+    // Most steps from id to id, and many values, take no more.
+    if value < 1 << 14 {
+        let more = (value > 0x7f) as u64;
+        return (((value & 0x7f) | more << 7 | value >> 7 << 8) as u128, 1 + more as u8);
+    }
     let len = (70 - (value | 1).leading_zeros()) / 7;
     let low = (value & 0x0fff_ffff) | ((value & 0x00ff_ffff_f000_0000) << 4);
     let low = (low & 0x0000_3fff_0000_3fff) | ((low & 0x0fff_c000_0fff_c000) << 2);

@@ -67,6 +67,9 @@ pub enum Error {
     Overloaded,
     /// The store was closed.
     Closed,
+    /// A batch whose keys nobody looked at has something else in the place of one. Nothing of it is
+    /// stored; see [`foliot_model::Batch::check_unknown_keys_by`].
+    NoKey,
     /// Whoever asked did not want to wait any longer.
     Stopped,
     /// A file would have to be read where none may be: see [`crate::without_files`].
@@ -158,6 +161,7 @@ impl fmt::Display for Error {
             Self::Overloaded => f.write_str(
                 "the head is full: samples arrive faster than the disk takes them; try again later",
             ),
+            Self::NoKey => f.write_str("what stands in the place of a key is none"),
             Self::Stopped => f.write_str("what was asked was stopped"),
             Self::Closed => f.write_str("the store is closed"),
             Self::NotInMemory => f.write_str("a file would have to be read"),

@@ -68,6 +68,8 @@ pub(crate) struct Workspace {
     /// The series of each row of the batch.
     places: Vec<Place>,
     missing: Vec<u32>,
+    /// Rows that are too old, whatever series they are of.
+    old: Vec<u32>,
     /// Ids of rows that the lookup does not remember.
     ids: Vec<u32>,
     /// The rows that are stored, in the order in which they are: first series in the upper half,
@@ -188,8 +190,8 @@ impl Ingest {
 impl Workspace {
     /// What grows with a batch. The builder holds one block.
     fn memory_bytes(&self) -> usize {
-        let Self { places, missing, ids, order, frame, pages, .. } = self;
-        let numbers = missing.capacity() + ids.capacity() + pages.capacity();
+        let Self { places, missing, old, ids, order, frame, pages, .. } = self;
+        let numbers = missing.capacity() + old.capacity() + ids.capacity() + pages.capacity();
         places.capacity() * size_of::<Place>()
             + numbers * size_of::<u32>()
             + order.capacity() * size_of::<u64>()
@@ -205,34 +207,49 @@ impl Workspace {
     ) -> Result<(), Error> {
         self.places.clear();
         self.missing.clear();
+        self.old.clear();
         self.ids.clear();
         self.registered = Registered::default();
         let too_old = TooOld::new(ingest, batch.namespace());
         let resolver = registry.resolver();
-        let shape_hash = |row: &Row| batch.shape(row.shape).map_or(0, |shape| shape.hash);
+        // Most batches have one shape.
+        let only = match batch.shapes() {
+            [only] => Some((only.hash, only.fields_count)),
+            _ => None,
+        };
+        let shape_of = |row: &Row| {
+            let found = only
+                .or_else(|| batch.shape(row.shape).map(|shape| (shape.hash, shape.fields_count)));
+            found.unwrap_or_default()
+        };
         for (index, row) in batch.rows().iter().enumerate() {
             if index % FETCHED_ROWS == 0 {
                 let next = batch.rows().get(index..).unwrap_or_default().iter().take(FETCHED_ROWS);
-                resolver.fetch(next.map(|row| (row.key_hash, shape_hash(row))));
+                resolver.fetch(next.map(|row| (row.key_hash, shape_of(row).0)));
             }
             if row.time_ns < too_old.surely_before_ns {
-                too_old.reject(ingest, row, rejects);
+                self.old.push(index as u32);
                 self.places.push(Place::Nowhere);
                 continue;
             }
-            let run = resolver.find(row.key_hash, shape_hash(row), fields(batch, row));
+            let (shape_hash, count) = shape_of(row);
+            let run = resolver.find(row.key_hash, shape_hash, count);
             if run.is_none() {
-                if too_old.is_before_by_key(ingest, batch, row) {
-                    // A row that is refused makes no series.
-                    too_old.reject(ingest, row, rejects);
-                    self.places.push(Place::Nowhere);
-                    continue;
+                // A row that is refused makes no series.
+                match too_old.is_before_by_key(ingest, batch, row) {
+                    true => self.old.push(index as u32),
+                    false => self.missing.push(index as u32),
                 }
-                self.missing.push(index as u32);
             }
             self.places.push(run.map_or(Place::Nowhere, Place::Run));
         }
         drop(resolver);
+        let row = |index: &u32| batch.rows().get(*index as usize);
+        let mut unknown = self.missing.iter().chain(&self.old).filter_map(row);
+        if batch.has_unread_keys() && !unknown.all(|row| batch.has_key(row)) {
+            return Err(Error::NoKey);
+        }
+        self.old.iter().filter_map(row).for_each(|row| too_old.reject(ingest, row, rejects));
         if !self.missing.is_empty() {
             self.register(ingest, registry, batch, rejects)?;
         }

@@ -22,6 +22,7 @@ mod flush;
 mod histograms;
 mod inspect;
 mod instant;
+mod keys;
 mod late;
 mod merge;
 mod model;

@@ -93,6 +93,9 @@ impl BatchBuffers {
 /// Finds the text of a request's point by its number, from 1.
 pub type PointFinder = fn(&[u8], u32) -> Option<&[u8]>;
 
+/// Whether the bytes that were taken for a row's key, its two pieces, are one.
+pub type KeyCheck = fn(head: &[u8], tail: &[u8]) -> bool;
+
 /// What one request writes, all in one namespace and one key syntax.
 ///
 /// A decoder fills it row by row: cells first ([`Batch::push_cell`]), then [`Batch::push_row`].
@@ -109,6 +112,8 @@ pub struct Batch<'a> {
     point: Option<PointFinder>,
     /// How many of the bytes are this batch's own.
     own_bytes: usize,
+    /// What unknown keys have to pass, where the decoder did not look at keys.
+    key_check: Option<KeyCheck>,
     buffers: BatchBuffers,
 }
 
@@ -128,8 +133,19 @@ impl<'a> Batch<'a> {
         buffers.cells.clear();
         let hasher = KeyHasher::new(secret, namespace, syntax);
         let (cells_done, first_line, own_bytes) = (0, 0, bytes.len());
-        let point = None;
-        Self { bytes, namespace, syntax, hasher, cells_done, first_line, point, own_bytes, buffers }
+        let (point, key_check) = (None, None);
+        Self {
+            bytes,
+            namespace,
+            syntax,
+            hasher,
+            cells_done,
+            first_line,
+            point,
+            own_bytes,
+            key_check,
+            buffers,
+        }
     }
 
     /// Gives the memory back for the next batch.
@@ -165,6 +181,24 @@ impl<'a> Batch<'a> {
     /// Says how points are found by their numbers, where the bytes are no lines.
     pub fn find_points_by(&mut self, point: PointFinder) {
         self.point = Some(point);
+    }
+
+    /// Says that the decoder has taken bytes for keys by where they stand, without a look at them.
+    /// Whoever stores the batch holds those that it does not know against `check`, and stores
+    /// nothing of the batch when one of them does not pass. A key that is known was one before.
+    pub fn check_unknown_keys_by(&mut self, check: KeyCheck) {
+        self.key_check = Some(check);
+    }
+
+    /// Whether the decoder did not look at keys.
+    pub fn has_unread_keys(&self) -> bool {
+        self.key_check.is_some()
+    }
+
+    /// Whether what was taken for the key of a row is one, as far as its decoder did not see to it.
+    pub fn has_key(&self, row: &Row) -> bool {
+        let (head, tail) = (self.slice(row.key_head), self.slice(row.key_tail));
+        self.key_check.is_none_or(|check| check(head, tail))
     }
 
     /// Says how many of the bytes are this batch's own, where other batches are made of the same

@@ -27,7 +27,7 @@ mod table;
 mod time;
 mod value;
 
-pub use batch::{Batch, BatchBuffers, FIELDS_MAX, PointFinder, Reject, Row, Shape, Span};
+pub use batch::{Batch, BatchBuffers, FIELDS_MAX, KeyCheck, PointFinder, Reject, Row, Shape, Span};
 pub use column::Column;
 pub use counts::{Counts, Figure};
 pub use digits::{push_begin, push_integer, push_whole};

@@ -1,6 +1,7 @@
 //! Remote write: requests of both versions into batches, piece by piece.
 //!
 //! 1. [`WriteRequest::parse`] walks the whole request: nothing of a malformed one is stored.
+//!    [`WriteRequest::parse_by_lengths`] leaves the labels to whoever knows most of them.
 //! 2. [`WriteRequest::decode`] fills a batch with as many samples as one piece has, and goes on
 //!    with the next piece when it is called again. A tiny sample takes forty times its bytes in a
 //!    batch, so that a whole request must not become one.
@@ -143,6 +144,8 @@ pub struct WriteRequest<'a> {
     /// The labels of the first series, as far as each is nothing but labels and one sample, and no
     /// more than one piece takes.
     front: Vec<Span>,
+    /// Whether nobody has looked at the labels of those.
+    are_unread: bool,
     /// What was not decoded yet, but for those.
     rest: Fields<'a>,
     /// A series of which a part was decoded.
@@ -174,9 +177,32 @@ impl<'a> WriteRequest<'a> {
     pub fn parse(version: Version, bytes: &'a [u8]) -> Result<Self, Malformed> {
         let mut rest = Fields::new(bytes, 0, bytes.len());
         let front = match version {
-            Version::V1 => plain_front(&mut rest),
+            Version::V1 => front(&mut rest, plain::series),
             Version::V2 => Vec::new(),
         };
+        Self::behind(version, bytes, (front, false), rest)
+    }
+
+    /// Checks a request of version 1.0, but for what is taken for labels of the series in front:
+    /// most are known to whoever stores them, and were read when they were new. The first piece
+    /// says so in its batch, see [`Batch::check_unknown_keys_by`]. If one of its keys is none, the
+    /// request is to be parsed again, by [`WriteRequest::parse`], which knows what is the matter.
+    ///
+    /// # Errors
+    /// As [`WriteRequest::parse`].
+    pub fn parse_by_lengths(bytes: &'a [u8]) -> Result<Self, Malformed> {
+        let mut rest = Fields::new(bytes, 0, bytes.len());
+        let front = front(&mut rest, plain::series_by_length);
+        Self::behind(Version::V1, bytes, (front, true), rest)
+    }
+
+    /// Checks what lies behind the series in front.
+    fn behind(
+        version: Version,
+        bytes: &'a [u8],
+        (front, are_unread): (Vec<Span>, bool),
+        rest: Fields<'a>,
+    ) -> Result<Self, Malformed> {
         let known = front.len() as u64;
         let mut counts = Counts { series: known, samples: known, ..Counts::default() };
         let (mut are_labels_plain, mut symbols) = (version == Version::V1, Vec::new());
@@ -198,8 +224,23 @@ impl<'a> WriteRequest<'a> {
         if symbols.first().is_some_and(|first| first.length > 0) {
             return Err(Malformed("the first symbol must be the empty text".to_owned()));
         }
-        let (open, series) = (None, 0);
-        Ok(Self { bytes, version, counts, symbols, are_labels_plain, front, rest, open, series })
+        Ok(Self {
+            bytes,
+            version,
+            counts,
+            symbols,
+            are_labels_plain,
+            front,
+            are_unread,
+            rest,
+            open: None,
+            series: 0,
+        })
+    }
+
+    /// The version that it was read as.
+    pub fn version(&self) -> Version {
+        self.version
     }
 
     /// What the request holds.
@@ -218,6 +259,9 @@ impl<'a> WriteRequest<'a> {
         let field = batch.push_scratch(|out| out.extend_from_slice(DEFAULT_FIELD.as_bytes()));
         let shape = batch.push_shape(&[field]);
         let mut room = Room { rows: PIECE_ROWS_MAX, bytes: PIECE_BYTES_MAX };
+        if self.are_unread && !self.front.is_empty() {
+            batch.check_unknown_keys_by(plain::are_labels);
+        }
         self.decode_front(shape, batch, rejects, &mut room);
         while room.is_left() {
             let open = match self.open.take() {
@@ -448,12 +492,12 @@ impl<'a> WriteRequest<'a> {
     }
 }
 
-/// Walks over the series in front that are nothing but labels and one sample, as many as one piece
-/// takes, and returns where their labels lie.
-fn plain_front(fields: &mut Fields<'_>) -> Vec<Span> {
+/// Walks over the series in front that are nothing but labels and one sample, as `series` finds
+/// them, as many as one piece takes, and returns where their labels lie.
+fn front(fields: &mut Fields<'_>, series: impl Fn(&[u8]) -> Option<plain::Series>) -> Vec<Span> {
     let mut front = Vec::new();
     while front.len() < PIECE_ROWS_MAX
-        && let Some(series) = plain::series(fields.rest())
+        && let Some(series) = series(fields.rest())
     {
         let start = fields.at() + series.before;
         front.push(Span::new(start, start + series.labels));

@@ -81,7 +81,7 @@ impl Runs {
             };
             let run = || {
                 let meter = Meter::new(shared.query_limits, Cancel::default());
-                let title = Title::new(&select.to_string(), query.database.clone());
+                let title = Title::new(select.to_string(), query.database.clone());
                 let title = Title { is_change: true, ..title };
                 let _entry = shared.queries.enter(who.clone(), title, meter.clone());
                 let about = (&*who, query.database.as_str());

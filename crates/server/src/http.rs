@@ -435,16 +435,16 @@ fn changes(route: &Route, call: &Call) -> bool {
 /// may lack no password, because there is none or the browser knows it, so that its requests must
 /// be told by their origin.
 fn is_same_origin(headers: &HeaderMap) -> bool {
-    let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+    let text = |name: &HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
     // Browsers say so themselves, also where they send no origin (pictures, forms of links).
-    if matches!(text(HeaderName::from_static("sec-fetch-site")), Some("cross-site" | "same-site")) {
+    if matches!(text(&FETCH_SITE), Some("cross-site" | "same-site")) {
         return false;
     }
-    match text(header::ORIGIN) {
+    match text(&header::ORIGIN) {
         None => !headers.contains_key(header::ORIGIN),
         Some(origin) => {
             let origin = origin.split_once("://").map_or(origin, |(_, host)| host);
-            text(header::HOST).is_some_and(|host| host.eq_ignore_ascii_case(origin))
+            text(&header::HOST).is_some_and(|host| host.eq_ignore_ascii_case(origin))
         }
     }
 }
@@ -512,6 +512,10 @@ fn or_usual(shared: &Shared, named: Option<DatabaseName>) -> String {
 /// Headers by which a request names its database and the level of its acknowledgement.
 static DATABASE: HeaderName = HeaderName::from_static("x-foliot-database");
 static ACK: HeaderName = HeaderName::from_static("x-foliot-ack");
+
+/// Headers by which browsers say whence they ask, and for what.
+static FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+static FETCH_DEST: HeaderName = HeaderName::from_static("sec-fetch-dest");
 
 /// The database that a request names.
 fn named_database(query: &str, headers: &HeaderMap) -> Option<DatabaseName> {

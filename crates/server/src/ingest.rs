@@ -111,13 +111,17 @@ pub(crate) fn append(
     keep_to(scope, batch, rejects);
     let ingest = shared.metrics.way(way);
     let bytes = batch.own_bytes() as u64;
-    ingest.bytes.add(bytes);
     let rows = batch.rows().len() as u64;
     let decoder_rejects = rejects.len();
     let outcome = match rows {
         0 => Ok(None),
         _ => write(shared, store, way, batch, rejects, terms).map(Some),
     };
+    if matches!(outcome, Err(Error::NoKey)) {
+        // It comes again, read with more care.
+        return outcome;
+    }
+    ingest.bytes.add(bytes);
     ingest.count_rejects(rejects);
     let refused = rejects.len() as u64;
     let mut sent = Sent { bytes, refused, last_ns: now_ns(), ..Sent::default() };

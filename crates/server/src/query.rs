@@ -14,12 +14,14 @@
 //! 5. When the client leaves, the receiver is dropped, and that cancels the query.
 
 mod brief;
+mod known;
 mod lanes;
 mod long;
 mod out;
 mod spent;
 mod title;
 
+pub(crate) use known::Known;
 pub(crate) use lanes::Lanes;
 use lanes::{Place, Turn};
 pub(crate) use long::{Reading, Weight};

@@ -13,7 +13,7 @@ use crate::makers::Makers;
 use crate::metrics::{Figure, Kind, Metrics, one};
 use crate::monitor::Monitor;
 use crate::queries::Queries;
-use crate::query::Lanes;
+use crate::query::{Known, Lanes};
 use crate::rejects::Rejects;
 use crate::senders::Senders;
 use crate::server::{Built, Documents};
@@ -25,7 +25,9 @@ use foliot_exec::Limits;
 use foliot_lock::{Mutex, Rank};
 use foliot_model::{BatchBuffers, Pattern};
 use foliot_proto_influx::Decoder;
+use foliot_proto_influx::influxql::Statement;
 use foliot_proto_opentsdb::BuildInfo;
+use foliot_proto_prometheus::Expression;
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
@@ -71,6 +73,10 @@ pub(crate) struct Shared {
     pub(crate) query_limits: Limits,
     /// Which of them run, and which wait.
     pub(crate) lanes: Lanes,
+    /// Selections of InfluxQL whose texts come again.
+    pub(crate) statements: Known<[Statement]>,
+    /// Expressions of PromQL whose texts come again.
+    pub(crate) expressions: Known<Expression>,
     /// For requests that keep a processor busy.
     pub(crate) turns: Turns,
     /// For senders that wait on a thread for room in the store.
@@ -151,6 +157,8 @@ impl Shared {
                 ..Limits::default()
             },
             lanes: Lanes::new(&config),
+            statements: Known::default(),
+            expressions: Known::default(),
             turns: Turns::new(),
             patient: Semaphore::new(PATIENT_MAX),
             connected: Mutex::new(Rank::Table, HashMap::new()),

@@ -284,6 +284,11 @@ impl PageData {
     fn append_step(&mut self, local: usize, sample: Decoded) -> bool {
         let state = self.states.get_mut(local).filter(|state| state.goes_on());
         let Some(state) = state else { return false };
+        if let Some(byte) = state.regular(sample).filter(|_| state.has_room()) {
+            self.slab.put_byte(state.chunk, state.used as usize, byte);
+            state.go_on(sample);
+            return true;
+        }
         let mut tail = state.tail();
         let Decoded { time_ns, kind_scale, bits } = sample;
         let Some((code, len)) = stream::encode_step(&mut tail, time_ns, kind_scale, bits) else {

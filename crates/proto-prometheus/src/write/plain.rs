@@ -49,6 +49,23 @@ pub(super) fn series(bytes: &[u8]) -> Option<Series> {
     })
 }
 
+/// The series in front, when by its length and its end it may be of that form: nobody has looked at
+/// its labels. Of bytes that are labels the sample stands where it is read here.
+#[inline]
+pub(super) fn series_by_length(bytes: &[u8]) -> Option<Series> {
+    let [SERIES_TAG, behind @ ..] = bytes else { return None };
+    let (own, behind) = length(behind)?;
+    let before = bytes.len() - behind.len();
+    let labels = own.checked_sub(SAMPLE_BYTES)?;
+    sample(behind.get(labels..own)?)?;
+    Some(Series { before, labels, length: before + own })
+}
+
+/// Whether bytes are a run of labels, and nothing stands in front of it.
+pub(super) fn are_labels(front: &[u8], bytes: &[u8]) -> bool {
+    front.is_empty() && labels_length(bytes) == bytes.len()
+}
+
 /// How long the run of labels in front is: fields with a name, a value and no more.
 pub(super) fn labels_length(bytes: &[u8]) -> usize {
     let mut rest = bytes;
@@ -108,6 +125,9 @@ pub(super) struct Sample {
 /// Bytes of a sample's message: a tag, a value, a tag, and a time of six bytes.
 const SAMPLE_LENGTH: u8 = 16;
 
+/// Bytes of its field.
+const SAMPLE_BYTES: usize = 2 + SAMPLE_LENGTH as usize;
+
 /// The sample in front: a value of eight bytes, and a time of six, which is one from 1971 to 2109.
 #[inline]
 pub(super) fn sample(bytes: &[u8]) -> Option<Sample> {
@@ -123,8 +143,8 @@ pub(super) fn sample(bytes: &[u8]) -> Option<Sample> {
     // Seven bits of each byte: pairs of bytes first, and then pairs of pairs.
     let time = (time & 0x007f_007f_007f) | ((time & 0x7f00_7f00_7f00) >> 1);
     let time = (time & 0x3fff) | ((time >> 2) & 0x0fff_c000) | ((time >> 4) & 0x3ff_f000_0000);
-    let length = 2 + usize::from(SAMPLE_LENGTH);
-    Some(Sample { value: f64::from_le_bytes(*value), time_ms: time as i64, length })
+    let (value, time_ms) = (f64::from_le_bytes(*value), time as i64);
+    Some(Sample { value, time_ms, length: SAMPLE_BYTES })
 }
 
 #[cfg(test)]

@@ -353,6 +353,62 @@ fn series_of_any_form_become_what_they_say() {
     }
 }
 
+/// What is read by its lengths becomes what it says, unless the batch says that it has no keys:
+/// that is so where a series in front has another form than its length and its end tell.
+#[test]
+fn series_by_their_lengths_become_what_they_say_or_have_no_keys() {
+    let mut state = 12u64;
+    let mut draw = |below: u64| {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % below
+    };
+    let mut without_keys = 0;
+    for round in 0..400 {
+        let (bytes, wanted, refused) = draw_request(round % 7, &mut draw);
+        let mut request = WriteRequest::parse_by_lengths(&bytes).unwrap();
+        let mut batch = Batch::new(&bytes, 0, &KEY_SYNTAX, KeySecret(1), Default::default());
+        let mut rejects = Vec::new();
+        request.decode(&mut batch, (&mut rejects, &mut Exemplars::default()));
+        if !batch.rows().iter().all(|row| batch.has_key(row)) {
+            without_keys += 1;
+            continue;
+        }
+        let row = |row: &foliot_model::Row| {
+            let bits = batch.cells(row, 1)[0].to_f64().to_bits();
+            (row.line, row.time_ns, bits, batch.slice(row.key_tail).to_vec())
+        };
+        let found: Vec<_> = batch.rows().iter().map(row).collect();
+        assert_eq!(found, wanted, "round {round}");
+        assert_eq!(rejects.iter().map(|reject| reject.line).collect::<Vec<_>>(), refused);
+        let counts = request.counts();
+        let wanted = (round % 7 + 8, (wanted.len() + refused.len()) as u64);
+        assert_eq!((counts.series, counts.samples), wanted);
+    }
+    assert!((20..380).contains(&without_keys), "{without_keys} of 400");
+}
+
+/// Bytes that end like a sample, and are none: part of a label, one of two samples, one behind a
+/// histogram.
+#[test]
+fn what_ends_like_a_sample_has_no_key() {
+    let (name, time_ms) = (label("__name__", "m"), 1_700_000_000_000);
+    let end = sample(1.5, time_ms);
+    let hidden = message(1, &[message(1, b"a"), message(2, &[b"b", &end[..]].concat())].concat());
+    for body in [
+        [name.clone(), hidden].concat(),
+        [name.clone(), end.clone(), end.clone()].concat(),
+        [name.clone(), message(4, b"\x30\x01"), end.clone()].concat(),
+        [end.clone(), name, end].concat(),
+    ] {
+        let bytes = message(1, &body);
+        let mut request = WriteRequest::parse_by_lengths(&bytes).unwrap();
+        let mut batch = Batch::new(&bytes, 0, &KEY_SYNTAX, KeySecret(1), Default::default());
+        request.decode(&mut batch, (&mut Vec::new(), &mut Exemplars::default()));
+        assert!(batch.has_unread_keys() && !batch.has_key(&batch.rows()[0]), "{body:?}");
+    }
+}
+
 #[test]
 fn a_request_that_is_cut_is_none() {
     let one = |value: &str, time_ms| {

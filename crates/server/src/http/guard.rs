@@ -2,7 +2,7 @@
 //! foreign page, who sends it, and whether that one may.
 
 use super::routes::{Right, Route, Target};
-use super::{Call, Reply, SAID_TWICE, changes, check_database, lists, store};
+use super::{Call, FETCH_DEST, Reply, SAID_TWICE, changes, check_database, lists, store};
 use crate::login;
 use crate::rejects::shortened;
 use crate::shared::Shared;
@@ -105,7 +105,7 @@ fn is_ours(shared: &Shared, headers: &HeaderMap) -> bool {
 /// Whether a page loads this into itself, as a picture or a script, instead of leading there. It
 /// could not read what comes, but it would see whether and how soon something comes.
 fn is_loaded(headers: &HeaderMap) -> bool {
-    headers.get("sec-fetch-dest").is_some_and(|dest| dest != "document")
+    headers.get(&FETCH_DEST).is_some_and(|dest| dest != "document")
 }
 
 /// Who sends a request.

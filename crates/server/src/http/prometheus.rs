@@ -29,7 +29,7 @@ use crate::metrics::{Way, now_ns};
 use crate::shared::Shared;
 use crate::store::Store;
 use foliot_access::Measurements;
-use foliot_engine::{Ack, Commit};
+use foliot_engine::{Ack, Commit, Error};
 use foliot_model::{Batch, Cell, Kind, NamespaceId, Reject};
 use foliot_proto_opentsdb::{Params, percent_decode};
 use foliot_proto_prometheus::{
@@ -233,7 +233,8 @@ async fn write(shared: &Shared, call: Call) -> Result<Reply, Reply> {
     let scope = call.write_scope(shared);
     let bytes = shared.bytes.take();
     let text = body::read_block(shared, &call.headers, call.body, bytes).await?;
-    let work = || take(shared, store, namespace, &scope, version, &text.bytes);
+    let to = (namespace, &scope, Way::RemoteWrite);
+    let work = || take(shared, store, to, version, &text.bytes);
     let taken = ingest::heavy(shared, text.bytes.len(), work).await?;
     shared.unpacked.give_filled(text.into_bytes());
     confirm(store, taken.commit, level).await?;
@@ -248,8 +249,9 @@ async fn write(shared: &Shared, call: Call) -> Result<Reply, Reply> {
 #[derive(Default)]
 struct Taken {
     written: u64,
-    /// How many of those are native histograms.
+    /// How many of those are native histograms, where somebody wants to know.
     histograms: u64,
+    counts_histograms: bool,
     /// Exemplars that are there.
     exemplars: u64,
     refused: u64,
@@ -262,24 +264,69 @@ struct Taken {
     bytes_left: usize,
 }
 
+/// Why nothing of a piece is stored.
+enum Unstored {
+    /// Something stands in the place of a key that is none.
+    NoKey,
+    Refused(Reply),
+}
+
+impl From<Reply> for Unstored {
+    fn from(reply: Reply) -> Self {
+        Self::Refused(reply)
+    }
+}
+
+impl Unstored {
+    /// What its sender is told.
+    fn refusal(self) -> Reply {
+        match self {
+            Self::Refused(reply) => reply,
+            Self::NoKey => Reply::text(StatusCode::BAD_REQUEST, Error::NoKey.to_string()),
+        }
+    }
+}
+
 /// Stores a request piece by piece. Nothing of one that cannot be read is stored.
 fn take(
     shared: &Shared,
     store: &Store,
-    namespace: NamespaceId,
-    scope: &Measurements,
+    to: (NamespaceId, &Measurements, Way),
     version: Version,
     bytes: &[u8],
 ) -> Result<Taken, Reply> {
-    let mut request = WriteRequest::parse(version, bytes).map_err(|error| {
-        shared.metrics.way(Way::RemoteWrite).count_unworded(1);
+    // Whoever may not write everything is held to it by the names that keys say.
+    if version == Version::V1
+        && matches!(to.1, Measurements::All)
+        && let Ok(request) = WriteRequest::parse_by_lengths(bytes)
+    {
+        match take_parsed(shared, store, to, request, bytes) {
+            Err(Unstored::NoKey) => {}
+            taken => return taken.map_err(Unstored::refusal),
+        }
+    }
+    let request = WriteRequest::parse(version, bytes).map_err(|error| {
+        shared.metrics.way(to.2).count_unworded(1);
         let text = format!("the request is no remote write: {error}");
         Reply::text(StatusCode::BAD_REQUEST, text)
     })?;
-    let to = (namespace, scope, Way::RemoteWrite);
-    let taken = store_all(shared, store, to, bytes, |batch, rejects, exemplars| {
+    take_parsed(shared, store, to, request, bytes).map_err(Unstored::refusal)
+}
+
+fn take_parsed(
+    shared: &Shared,
+    store: &Store,
+    to: (NamespaceId, &Measurements, Way),
+    mut request: WriteRequest<'_>,
+    bytes: &[u8],
+) -> Result<Taken, Unstored> {
+    // A sender of version 2.0 is told how many there were.
+    let counts_histograms = request.version() == Version::V2;
+    let taken = Taken { counts_histograms, ..Taken::of(bytes) };
+    let taken = store_more(shared, store, to, bytes, taken, |batch, rejects, exemplars| {
         request.decode(batch, (rejects, exemplars))
     })?;
+    let (namespace, scope, _) = to;
     request.describe(&mut |said| shared.monitor.described.hear((namespace, scope), said));
     taken.drop_exemplars(shared, request.counts().exemplars);
     Ok(taken)
@@ -292,10 +339,21 @@ fn store_all(
     store: &Store,
     to: (NamespaceId, &Measurements, Way),
     bytes: &[u8],
+    decode: impl FnMut(&mut Batch<'_>, &mut Vec<Reject>, &mut Exemplars) -> bool,
+) -> Result<Taken, Unstored> {
+    store_more(shared, store, to, bytes, Taken::of(bytes), decode)
+}
+
+/// The same behind what was taken.
+fn store_more(
+    shared: &Shared,
+    store: &Store,
+    to: (NamespaceId, &Measurements, Way),
+    bytes: &[u8],
+    mut taken: Taken,
     mut decode: impl FnMut(&mut Batch<'_>, &mut Vec<Reject>, &mut Exemplars) -> bool,
-) -> Result<Taken, Reply> {
-    let (mut taken, mut exemplars) = (Taken::of(bytes), Exemplars::default());
-    let mut has_more = true;
+) -> Result<Taken, Unstored> {
+    let (mut exemplars, mut has_more) = (Exemplars::default(), true);
     while has_more {
         exemplars.clear();
         has_more = store_piece(shared, store, to, bytes, &mut taken, |batch, rejects| {
@@ -315,7 +373,7 @@ fn store_piece<T>(
     bytes: &[u8],
     taken: &mut Taken,
     decode: impl FnOnce(&mut Batch<'_>, &mut Vec<Reject>) -> T,
-) -> Result<T, Reply> {
+) -> Result<T, Unstored> {
     let mut decoding = shared.batches.take();
     let mut rejects = Vec::new();
     let secret = store.engine().key_secret();
@@ -325,11 +383,18 @@ fn store_piece<T>(
     batch.own(std::mem::take(&mut taken.bytes_left));
     let (rows, refused) = (batch.rows().len() as u64, rejects.len() as u64);
     let terms = Terms::of_samples(Duration::ZERO);
-    let histograms = histograms_by_line(&batch);
+    let histograms = match taken.counts_histograms {
+        true => histograms_by_line(&batch),
+        false => HashMap::new(),
+    };
     let outcome = ingest::append(shared, store, way, &mut batch, scope, &mut rejects, terms);
     decoding.buffers = batch.into_buffers();
     shared.batches.give(decoding);
-    let commit = outcome.map_err(|error| Reply::text(status_of(&error), error.to_string()))?;
+    let commit = match outcome {
+        Err(Error::NoKey) => return Err(Unstored::NoKey),
+        Err(error) => return Err(Reply::text(status_of(&error), error.to_string()).into()),
+        Ok(commit) => commit,
+    };
     taken.commit = commit.or(taken.commit);
     taken.refused += rejects.len() as u64;
     taken.faulty += rejects.iter().map(|reject| reject.line).collect::<HashSet<_>>().len() as u64;
@@ -439,7 +504,8 @@ fn import_messages(
     let (now_ms, mut families) = (now_ns() / 1_000_000, families());
     let taken = store_all(shared, store, to, bytes, |batch, rejects, exemplars| {
         families.decode(batch, now_ms, (rejects, exemplars))
-    })?;
+    });
+    let taken = taken.map_err(Unstored::refusal)?;
     taken.drop_exemplars(shared, counted);
     let histograms = Histograms { native: true, classic: false };
     Families::new(bytes, histograms)
@@ -457,7 +523,8 @@ fn import_text(
     let mut lines = TextLines::new(text, format, now_ns() / 1_000_000, group);
     let taken = store_all(shared, store, to, text, |batch, rejects, exemplars| {
         lines.decode(batch, (rejects, exemplars))
-    })?;
+    });
+    let taken = taken.map_err(Unstored::refusal)?;
     taken.drop_exemplars(shared, lines.exemplar_count());
     described(text, format).for_each(|said| shared.monitor.described.hear((to.0, to.1), said));
     Ok(taken)
@@ -474,7 +541,9 @@ fn import_lines(
     let longest = text.split(|byte| *byte == b'\n').map(commas).max().unwrap_or_default();
     let _held = hold(shared, longest, LISTED_BYTES_MAX)?;
     let mut lines = JsonLines::new(text);
-    store_all(shared, store, to, text, |batch, rejects, _| lines.decode(batch, rejects))
+    let taken =
+        store_all(shared, store, to, text, |batch, rejects, _| lines.decode(batch, rejects));
+    taken.map_err(Unstored::refusal)
 }
 
 /// What the parameter `format` says of the columns.
@@ -492,7 +561,9 @@ fn import_csv(
     text: &[u8],
 ) -> Result<Taken, Reply> {
     let mut lines = CsvLines::new(columns, text, now_ns() / 1_000_000);
-    store_all(shared, store, to, text, |batch, rejects, _| lines.decode(batch, rejects))
+    let taken =
+        store_all(shared, store, to, text, |batch, rejects, _| lines.decode(batch, rejects));
+    taken.map_err(Unstored::refusal)
 }
 
 /// What a value or a time of a line of JSON takes, in bytes: eight, and as many once more while

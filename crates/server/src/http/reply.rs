@@ -19,6 +19,9 @@ const GZIP_BYTES_MIN: usize = 1024;
 /// What is no page of ours runs nothing, loads nothing and is shown in no frame.
 const NOTHING: &str = "default-src 'none'; frame-ancestors 'none'";
 
+/// Headers that answers are given room for: most have as many, beside those of all answers.
+const HEADERS_USUAL: usize = 4;
+
 const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
 
 pub(crate) const JSON: &str = "application/json; charset=UTF-8";
@@ -114,7 +117,8 @@ impl std::error::Error for Aborted {}
 impl Reply {
     /// An answer with a body of the given type.
     pub(crate) fn new(status: StatusCode, kind: &'static str, body: impl Into<Vec<u8>>) -> Self {
-        let headers = vec![(header::CONTENT_TYPE, HeaderValue::from_static(kind))];
+        let mut headers = Vec::with_capacity(HEADERS_USUAL);
+        headers.push((header::CONTENT_TYPE, HeaderValue::from_static(kind)));
         Self { status, headers, content: Content::Full(body.into()) }
     }
 

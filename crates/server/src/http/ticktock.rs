@@ -208,7 +208,7 @@ async fn ask(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
         true => call.query.as_str().into(),
         false => String::from_utf8_lossy(&text.bytes),
     };
-    let title = Some(Title::new(&format!("{} {asked}", call.path), database));
+    let title = Some(Title::new(format!("{} {asked}", call.path), database));
     let job = Job::new(call.who.clone(), title, move |work| run(&inquiry, namespace, work));
     answered(shared, reading, job).await
 }
@@ -232,7 +232,7 @@ async fn answered(shared: &Arc<Shared>, reading: Reading, job: Job) -> Result<Re
 
 /// What a question is listed as.
 fn title(shared: &Shared, call: &Call) -> Option<Title> {
-    Some(Title::new(&format!("{} {}", call.path, call.query), call.database(shared)))
+    Some(Title::new(format!("{} {}", call.path, call.query), call.database(shared)))
 }
 
 fn run(inquiry: &Inquiry, namespace: NamespaceId, work: &mut Work<'_>) -> Result<Ran, Failure> {

@@ -417,7 +417,7 @@ async fn ask(
     };
     let database = shared.config.listen_database.database.clone();
     let question = Question::new(Language::PromQl, vec![text.to_owned()]).over(at_ms, at_ms);
-    let title = Title::new(&format!("rule {text}"), database).asking(question);
+    let title = Title::new(format!("rule {text}"), database).asking(question);
     let who = shared.gate.anyone();
     let collected = collect(shared, who, title, grid, span.steps()).await;
     let rows = collected.map_err(|Failure { message, .. }| message)?;

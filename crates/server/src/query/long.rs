@@ -136,7 +136,7 @@ impl Reading {
 }
 
 /// What a text weighs, which may be encoded as in a query string.
-fn weight_of(text: &[u8]) -> usize {
+pub(super) fn weight_of(text: &[u8]) -> usize {
     if text.len() <= TINY_BYTES_MAX {
         return text.len() * TINY_BYTE_WEIGHT;
     }

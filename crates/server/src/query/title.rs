@@ -73,8 +73,9 @@ impl Question {
 
 impl Title {
     /// A question's text, cut to what a person reads, and the database that is asked.
-    pub(crate) fn new(text: &str, database: impl Into<String>) -> Self {
-        let (text, database) = (listed_text(text).to_owned(), database.into());
+    pub(crate) fn new(text: impl Into<String>, database: impl Into<String>) -> Self {
+        let (mut text, database) = (text.into(), database.into());
+        text.truncate(listed_text(&text).len());
         Self { text, database, ..Self::default() }
     }
 

@@ -45,7 +45,7 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
     caller.asked.clone_from(&order.asked);
     let listed = format!("delete {}", String::from_utf8_lossy(&text.bytes));
     let (asked, is_change) = (shared.clone(), !order.is_preview);
-    let job = Job::new(who, Some(Title::new(&listed, database)), move |work| {
+    let job = Job::new(who, Some(Title::new(listed, database)), move |work| {
         run(&asked, &order, &caller, work)?;
         Ok(Ran::default())
     });

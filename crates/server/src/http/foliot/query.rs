@@ -96,7 +96,7 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
     let done = Arc::new(Mutex::new(Rank::Query, None));
     let done_by_job = done.clone();
     let again = asked.again().filter(|_| policy_is_usual);
-    let title = Title::new(&asked.listed(), database).asking(again);
+    let title = Title::new(asked.listed(), database).asking(again);
     let title = Title { by_itself: asked.by_itself, ..title };
     let job = Job::new(who, Some(title), move |work| {
         let began = Began { at: Instant::now(), waited: arrived.elapsed() };

@@ -67,7 +67,7 @@ async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
     let bad = |message: String| refuse(StatusCode::BAD_REQUEST, &message);
     let request =
         QueryRequest::parse(&call.query, &form, &accept).map_err(|error| bad(error.to_string()))?;
-    let statements = read(&reading, &request)?;
+    let statements = read(shared, &reading, &request)?;
     if statements.iter().any(changes) {
         may_change(shared, &call.method, call.is_trusted, format)?;
         let words = format!("{form}&{}", call.query);
@@ -85,9 +85,19 @@ async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
     carry_out(asked, statements, reading, gzip).await
 }
 
-/// Reads the statements of a request.
-pub(super) fn read(reading: &Reading, request: &QueryRequest) -> Result<Vec<Statement>, Reply> {
-    let read = reading.read(|| parse(&request.text, &request.parameters));
+/// Reads the statements of a request. Selections whose text comes again are known by it, unless
+/// values are put into it.
+pub(super) fn read(
+    shared: &Shared,
+    reading: &Reading,
+    request: &QueryRequest,
+) -> Result<Arc<[Statement]>, Reply> {
+    let parse = || parse(&request.text, &request.parameters).map(Arc::from);
+    let are_selections = |statements: &[Statement]| statements.iter().all(is_select);
+    let read = reading.read(|| match request.parameters.is_empty() {
+        true => shared.statements.read(&request.text, are_selections, parse),
+        false => parse(),
+    });
     read.map_err(|error| {
         let message = format!("error parsing query: {error}");
         refuse(request.style.format, StatusCode::BAD_REQUEST, &message)
@@ -97,7 +107,7 @@ pub(super) fn read(reading: &Reading, request: &QueryRequest) -> Result<Vec<Stat
 /// Carries statements out, if whoever asks may.
 pub(super) async fn carry_out(
     asked: Asked,
-    statements: Vec<Statement>,
+    statements: Arc<[Statement]>,
     reading: Reading,
     gzip: bool,
 ) -> Result<Reply, Reply> {
@@ -263,6 +273,8 @@ pub(super) struct Asked {
 pub(super) struct Context<'a, 'w> {
     pub(super) shared: &'a Shared,
     pub(super) store: &'a Store,
+    /// Whether no statement before it may have changed what is stored.
+    pub(super) is_first: bool,
     /// The database that is meant when none is named.
     pub(super) database: Option<&'a str>,
     pub(super) policy: Option<&'a str>,
@@ -313,6 +325,7 @@ impl Asked {
             let mut context = Context {
                 shared,
                 store,
+                is_first: id == 0,
                 database: self.request.database.as_deref(),
                 policy: self.request.policy.as_deref(),
                 now_ns: now_ns(),
@@ -351,12 +364,11 @@ impl Asked {
             true => asked.to_owned(),
             false => statement.to_string(),
         };
-        let title = Title::new(&text, database);
         // What is said beside a text would be lacking where that is asked again.
         let is_whole = self.request.policy.is_none() && self.request.parameters.is_empty();
-        let question = || Question::new(Language::InfluxQl, vec![text]);
+        let question = || Question::new(Language::InfluxQl, vec![text.clone()]);
         let question = (is_whole && !is_change).then(question);
-        Title { is_change, ..title.asking(question) }
+        Title { is_change, ..Title::new(text, database).asking(question) }
     }
 
     fn warning(&self, statement: &Statement) -> Option<String> {
@@ -395,6 +407,7 @@ pub(in crate::http) fn tell<'w>(
     let mut context = Context {
         shared,
         store,
+        is_first: false,
         database: Some(database),
         policy,
         now_ns: now_ns(),

@@ -78,7 +78,7 @@ async fn respond(shared: &Arc<Shared>, route: &Route, call: Call) -> Result<Repl
                 return Err(refuse(StatusCode::BAD_REQUEST, &not_read(&error)));
             }
             let bucket = find(store, id).ok_or_else(not_found)?;
-            let title = Title::new(&format!("DELETE {}", call.path), bucket.database.clone());
+            let title = Title::new(format!("DELETE {}", call.path), bucket.database.clone());
             return order
                 .carry_out(who, title, move |order, work| remove(order, &bucket, work))
                 .await;
@@ -126,7 +126,7 @@ async fn delete_samples(
     }
     let (selector, range) = aside(|| doomed(namespace, told))?;
     let asked = format!("{path} {}", String::from_utf8_lossy(told));
-    let title = Title::new(&asked, database);
+    let title = Title::new(asked, database);
     let run =
         move |order: &Order, work: &mut Work<'_>| delete(order, (selector.clone(), range), work);
     order.carry_out(who, title, run).await

@@ -24,11 +24,18 @@ use std::ops::ControlFlow;
 const COLUMN_BYTES: usize = 256;
 
 pub(super) fn select(context: &mut Context<'_, '_>, select: &Select) -> Result<(), Trouble> {
-    let snapshot = context.store.snapshot(context.who);
-    let planner = Planner::new(context, &snapshot);
+    let newer;
+    let snapshot = match context.is_first {
+        true => context.work.snapshot,
+        false => {
+            newer = context.store.snapshot(context.who);
+            &newer
+        }
+    };
+    let planner = Planner::new(context, snapshot);
     let selection = planner.plan(select)?;
     if let Some(target) = &selection.target {
-        let query = Query { snapshot: &snapshot, meter: context.work.meter() };
+        let query = Query { snapshot, meter: context.work.meter() };
         let database = context.database.unwrap_or_default();
         let written = write_into(
             context.shared,
@@ -45,7 +52,7 @@ pub(super) fn select(context: &mut Context<'_, '_>, select: &Select) -> Result<(
     if let Some(zone) = zone {
         context.encoder.set_zone(zone);
     }
-    run(context, &snapshot, &selection)
+    run(context, snapshot, &selection)
 }
 
 /// Carries a selection out and answers with its tables.

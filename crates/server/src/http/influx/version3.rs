@@ -69,7 +69,7 @@ async fn query(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
     let gzip = accepts_gzip(&call.headers);
     let (who, asker) = (call.who.clone(), call.asker("influx v3"));
     let (reading, request) = request(shared, call).await?;
-    let statements = read(&reading, &request)?;
+    let statements = read(shared, &reading, &request)?;
     if statements.len() != 1 {
         return Err(bad("this takes one statement at a time; /query takes several"));
     }
@@ -87,7 +87,7 @@ async fn list(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
     let request = request.map_err(|error| bad(&error.to_string()))?;
     let (who, asker) = (call.who.clone(), call.asker("influx v3"));
     let reading = Reading::default();
-    let statements = read(&reading, &request)?;
+    let statements = read(shared, &reading, &request)?;
     let asked = Asked { shared: shared.clone(), request, asker, who, is_get: false };
     carry_out(asked, statements, reading, accepts_gzip(&call.headers)).await
 }
@@ -125,7 +125,7 @@ async fn create(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
     let statement = Statement::CreateDatabase { name, policy };
     let request = request_of(&statement);
     let asked = Asked { shared: shared.clone(), request, asker, who, is_get: false };
-    carry_out(asked, vec![statement], Reading::default(), false).await
+    carry_out(asked, [statement].into(), Reading::default(), false).await
 }
 
 async fn remove(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
@@ -147,7 +147,7 @@ async fn remove(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
     let request = request_of(&statement);
     let (who, asker) = (call.who.clone(), call.asker("influx v3"));
     let asked = Asked { shared: shared.clone(), request, asker, who, is_get: false };
-    let reply = carry_out(asked, vec![statement], Reading::default(), false).await?;
+    let reply = carry_out(asked, [statement].into(), Reading::default(), false).await?;
     // The place of writes that name no database cannot go: it is empty, and is not listed.
     let stays = reply.status == StatusCode::OK && store(shared)?.databases().get(name).is_some();
     let said = json!({"message": format!(

@@ -60,7 +60,7 @@ pub(super) async fn list(
         limit = STATISTICS_USUAL;
     }
     let Question { who, path, namespace, database, reading, .. } = question;
-    let title = Some(Title::new(&path, database));
+    let title = Some(Title::new(path, database));
     let job = Job::new(who, title, move |work| {
         let answer = match &listing {
             Some(listing) => {
@@ -128,7 +128,7 @@ pub(super) async fn query(
     }
     let asked = reading.read(|| expression.ask(namespace, &span));
     let asked = asked.map_err(|reason| bad("query", reason))?;
-    let title = Some(Title::new(&format!("{path} {text}"), database).asking(again(text, &span)));
+    let title = Some(Title::new(format!("{path} {text}"), database).asking(again(text, &span)));
     let (text, span) = (text.to_owned(), expression.instants(&span).unwrap_or(span));
     let job = Job::new(who, title, move |work| carry_out(work, &asked, &text, kind, &span, limit));
     let job = reading.then(job.that_selects(true).that_ends(until));
@@ -170,7 +170,7 @@ pub(super) async fn metrics_query(
     // What only MetricsQL can say is asked by its own door alone.
     let is_plain = Expression::parse_as(&text, Dialect::Plain).is_ok();
     let question = is_plain.then(|| again(&text, &span));
-    let title = Some(Title::new(&format!("{path} {text}"), database).asking(question));
+    let title = Some(Title::new(format!("{path} {text}"), database).asking(question));
     let kind = Type::Vector;
     let job = Job::new(who, title, move |work| carry_out(work, &asked, &text, kind, &span, limit));
     let answered = query::answer(shared, reply::JSON, false, job.that_selects(true)).await;
@@ -251,12 +251,16 @@ pub(super) fn expression(
     shared: &Shared,
     text: &str,
     (step_ms, range_ms): (i64, i64),
-) -> Result<Expression, Reply> {
-    let dialect = match shared.config.promql_experimental {
-        true => Dialect::Experimental { step_ms, range_ms },
-        false => Dialect::Plain,
+) -> Result<Arc<Expression>, Reply> {
+    let parse = |dialect| Expression::parse_as(text, dialect).map(Arc::new);
+    // In the experimental dialect lengths of time may be calculated from those of the question. A
+    // pattern may weigh more than its text tells.
+    let read = match shared.config.promql_experimental {
+        true => parse(Dialect::Experimental { step_ms, range_ms }),
+        false if text.contains('~') => parse(Dialect::Plain),
+        false => shared.expressions.read(text, |_| true, || parse(Dialect::Plain)),
     };
-    Expression::parse_as(text, dialect).map_err(|error| bad("query", error))
+    read.map_err(|error| bad("query", error))
 }
 
 /// Answers a question; one of several instants is a matrix.

@@ -1,6 +1,6 @@
 //! DataDog's series over HTTP.
 
-use super::{Held, Taken, check_beside, check_decoded, confirm, hold, store_piece};
+use super::{Held, Taken, Unstored, check_beside, check_decoded, confirm, hold, store_piece};
 use crate::http::routes::Right;
 use crate::http::{Call, Reply, ack, body, namespace, status_of_missing, store};
 use crate::ingest;
@@ -69,9 +69,11 @@ fn take(
     let (mut from, mut taken) = (0, Taken::of(bytes));
     let to = (namespace, scope, Way::Datadog);
     while from < samples.len() {
-        from = store_piece(shared, store, to, samples.bytes(), &mut taken, |batch, rejects| {
-            samples.decode(from, batch, rejects)
-        })?;
+        let stored =
+            store_piece(shared, store, to, samples.bytes(), &mut taken, |batch, rejects| {
+                samples.decode(from, batch, rejects)
+            });
+        from = stored.map_err(Unstored::refusal)?;
     }
     Ok(taken)
 }

@@ -37,7 +37,7 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
     let (stored, range) = (question.selected()?, question.range()?);
     let Question { who, asker, path, database, params, reading, .. } = question;
     let selected: Vec<&str> = params.all("match[]").collect();
-    let title = Some(Title::new(&format!("{path} {}", selected.join(" ")), database));
+    let title = Some(Title::new(format!("{path} {}", selected.join(" ")), database));
     let asked = shared.clone();
     let job = Job::new(who, title, move |work| {
         run(&asked, (&stored, range), is_preview, &asker.caller(), work)?;

@@ -30,7 +30,7 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
     let text = question.params.get("query").unwrap_or_default();
     // Only what it selects is looked at, so that a length that is calculated may be any.
     let expression = question.reading.read(|| expression(shared, text, (1000, 1000)))?;
-    let title = Some(Title::new(&format!("{} {text}", question.path), question.database.clone()));
+    let title = Some(Title::new(format!("{} {text}", question.path), question.database.clone()));
     let Question { who, namespace, database, reading, .. } = question;
     let scope = who.measurements(&database, Access::Read);
     let all = shared.clone();

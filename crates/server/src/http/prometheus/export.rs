@@ -49,7 +49,7 @@ pub(super) async fn answer(
     };
     let (stored, range) = (question.selected()?, question.range()?);
     let Question { who, path, database, reading, .. } = question;
-    let title = Some(Title::new(&path, database));
+    let title = Some(Title::new(path, database));
     let job = Job::new(who, title, move |work| {
         let mut all = Ran::default();
         for (at, one) in stored.iter().enumerate() {

@@ -23,7 +23,7 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
     let lookback_ns = lookback(&question)?.saturating_mul(NANOS_PER_MILLI);
     let range = TimeRange::new(end_ns.saturating_sub(lookback_ns).saturating_add(1), end_ns);
     let Question { who, path, database, reading, .. } = question;
-    let title = Some(Title::new(&path, database));
+    let title = Some(Title::new(path, database));
     let job = Job::new(who, title, move |work| {
         let meter = work.meter();
         let mut charge = meter.open();

@@ -1,6 +1,6 @@
 //! OpenTelemetry's metrics over HTTP: protobuf or JSON, plain or compressed.
 
-use super::{Taken, check_beside, check_decoded, confirm, hold, store_all};
+use super::{Taken, Unstored, check_beside, check_decoded, confirm, hold, store_all};
 use crate::http::routes::Right;
 use crate::http::{Call, Reply, ack, body, namespace, status_of_missing, store};
 use crate::ingest;
@@ -86,7 +86,8 @@ fn take(
     let to = (namespace, scope, Way::Otlp);
     let taken = store_all(shared, store, to, bytes, |batch, rejects, exemplars| {
         request.decode(batch, (rejects, exemplars))
-    })?;
+    });
+    let taken = taken.map_err(Unstored::refusal)?;
     taken.drop_exemplars(shared, count);
     request.describe(&mut |said| shared.monitor.described.hear((namespace, scope), said));
     Ok(taken)
