@@ -118,7 +118,7 @@ pub enum Fold {
     Rows,
     /// How many values.
     Count,
-    /// Σx; integers wrap around.
+    /// Σx; where integers are too small for it, a float.
     Sum,
     /// Σx / n, as a float.
     Mean,

@@ -5,7 +5,7 @@
 //! looked at than what they show.
 
 use super::{Column, Fold, Folded, Formula, Grouped, Kept, Order, Relation, Selected, Width};
-use crate::rows::{Calculate, Carried, Operator, Reduce, Rows, Scan};
+use crate::rows::{Calculate, Carried, Operator, Reduce, Reducer, Rows, Scan};
 use crate::told::{span, tested, word};
 use foliot_model::Item;
 
@@ -132,7 +132,12 @@ fn reduce_of(rows: &Rows) -> Option<&Reduce> {
 
 /// A fold of what is stored: `mean(ph)`.
 fn reduced(reduce: &Reduce) -> String {
-    format!("{}({})", word(&reduce.function), field_of(reduce))
+    let name = match &reduce.function {
+        Reducer::WideSum => "sum".to_owned(),
+        Reducer::WideMean => "mean".to_owned(),
+        function => word(function),
+    };
+    format!("{name}({})", field_of(reduce))
 }
 
 /// The field that is folded.
