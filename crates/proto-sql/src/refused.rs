@@ -1,7 +1,7 @@
 //! What SQL has and this has not: each with the next step.
 
 use crate::{SqlError, span};
-use sqlparser::ast::{Expr, Query, Select, SetExpr, SetOperator, Spanned, Statement};
+use sqlparser::ast::{Expr, Query, Select, SetExpr, Spanned, Statement};
 
 /// A statement that is none here.
 pub(crate) fn statement(statement: &Statement) -> SqlError {
@@ -73,10 +73,26 @@ pub(crate) fn expression(expr: &Expr) -> SqlError {
     SqlError::at(span::of(expr), text)
 }
 
-/// A function over a window of rows.
-pub(crate) fn window(expr: &Expr) -> SqlError {
-    let text = "there are no window functions: for rates and differences of successive rows ask in \
-                PromQL or InfluxQL, and for the newest row of each group write last(x, time)";
+/// A function over a window where there are no windows.
+pub(crate) fn window(expr: &Expr, clause: &str) -> SqlError {
+    let text = format!("there is no window in {clause}: write OVER in a subquery in FROM");
+    SqlError::at(span::of(expr), text)
+}
+
+/// A function over a window of groups.
+pub(crate) fn window_of_groups(expr: &Expr) -> SqlError {
+    let text = "windows are over rows of FROM: group in a subquery, such as SELECT t, lag(m) OVER \
+                (ORDER BY t) FROM (SELECT time_bucket('1h', time) AS t, avg(x) AS m FROM x GROUP \
+                BY t) AS g";
+    SqlError::at(span::of(expr), text)
+}
+
+/// A function that is told of no window.
+pub(crate) fn over(expr: &Expr, name: &str) -> SqlError {
+    let text = format!(
+        "there is no {name} over a window that takes this: there are row_number, rank, \
+         dense_rank, lag, lead, first_value, last_value, count, sum, avg, min and max"
+    );
     SqlError::at(span::of(expr), text)
 }
 
@@ -89,7 +105,12 @@ pub(crate) fn function(expr: &Expr, name: &str, hint: String) -> SqlError {
                  them"
             )
         }
-        "lag" | "lead" | "row_number" | "rank" | "dense_rank" => return window(expr),
+        "lag" | "lead" | "row_number" | "rank" | "dense_rank" => {
+            format!(
+                "{name} is told of rows in an order: write OVER (PARTITION BY ... ORDER BY time) \
+                 behind it"
+            )
+        }
         "string_agg" | "array_agg" | "json_agg" => {
             format!("there is no {name}: SELECT DISTINCT lists the values as rows")
         }
@@ -132,9 +153,6 @@ pub(crate) fn of_query(query: &Query) -> Result<(), SqlError> {
 /// What is asked of other things than one table.
 pub(crate) fn body(body: &SetExpr) -> SqlError {
     let text = match body {
-        SetExpr::SetOperation { op: SetOperator::Union, .. } => {
-            "there is no UNION: ask once for each part"
-        }
         SetExpr::SetOperation { .. } => "there is neither EXCEPT nor INTERSECT: ask for each part",
         SetExpr::Values(_) => "there is no VALUES: write SELECT 1, 2",
         SetExpr::Insert(inner) | SetExpr::Update(inner) | SetExpr::Delete(inner) => {
@@ -153,11 +171,11 @@ pub(crate) fn of_select(select: &Select) -> Result<(), SqlError> {
         }
         Select { top: Some(_), .. } => "write LIMIT 10 at the end in place of TOP 10",
         Select { qualify: Some(_), .. } => {
-            "there are no window functions, and so no QUALIFY: use HAVING or a subquery"
+            "there is no QUALIFY: write its condition behind WHERE, over a subquery in FROM"
         }
         Select { prewhere: Some(_), .. } => "write WHERE in place of PREWHERE",
         Select { named_window, .. } if !named_window.is_empty() => {
-            "there are no window functions: leave WINDOW out"
+            "there is no WINDOW: write each window behind OVER"
         }
         Select { lateral_views, .. } if !lateral_views.is_empty() => "there are no lateral views",
         Select { connect_by, .. } if !connect_by.is_empty() => "there is no CONNECT BY",

@@ -2,6 +2,7 @@
 
 use crate::fold::{calculated, filtered, grouped};
 use crate::lowering::{Groups, Lowering};
+use crate::over::Windows;
 use crate::query::{Known, Limits, Rows, check_depth, limited, ordinal, place};
 use crate::scope::{Column, Scope};
 use crate::sift::{self, scan};
@@ -37,6 +38,7 @@ struct Lowered {
     order: Vec<Order>,
     having: Option<Formula>,
     groups: Option<Groups>,
+    windows: Windows,
 }
 
 /// Plans a SELECT.
@@ -48,7 +50,7 @@ pub(crate) fn plan(
 ) -> Result<Rows, SqlError> {
     refused::of_select(select)?;
     let (source, scope) = from(known, &select.from)?;
-    let queries = scope.queries + 1;
+    let (queries, tables) = (scope.queries + 1, scope.tables);
     check_depth(queries, select)?;
     check_columns(select, order)?;
     let condition = match &select.selection {
@@ -71,7 +73,7 @@ pub(crate) fn plan(
     }
     let sources_max = known.ground.catalogue.sources_max;
     let (relation, columns) = lowered.rows(source, condition, (is_distinct, limits), sources_max);
-    Ok(Rows { relation, columns, queries })
+    Ok(Rows { relation, columns, queries, tables })
 }
 
 fn check_columns(select: &Select, order: &[OrderByExpr]) -> Result<(), SqlError> {
@@ -138,6 +140,9 @@ fn lower(
 ) -> Result<Lowered, SqlError> {
     let mut lowering = Lowering::new(known.ground, scope, "this clause");
     lowering.groups = groups(known, select, (scope, shown), order)?;
+    if lowering.groups.is_none() {
+        lowering.windows = Some(Windows::beside(scope.columns.len()));
+    }
     let (mut outputs, mut names) = (Vec::new(), Vec::new());
     let mut known_names = Names::default();
     for each in shown {
@@ -160,7 +165,7 @@ fn lower(
     let having = select.having.as_ref().map(|having| lowering.truth(having)).transpose()?;
     let (mut hidden, mut by): (Vec<Typed>, Vec<Order>) = (Vec::new(), Vec::new());
     for each in order {
-        let OrderByExpr { expr, options, .. } = each;
+        let OrderByExpr { expr, .. } = each;
         let named = match expr {
             Expr::Identifier(ident) => names.iter().position(|name| **name == *ident.value),
             _ => ordinal(expr, outputs.len())?,
@@ -177,18 +182,24 @@ fn lower(
                 })
             }
         };
-        let descending = match &options.sort {
-            None | Some(OrderBySort::Asc) => false,
-            Some(OrderBySort::Desc) => true,
-            Some(OrderBySort::Using(_)) => {
-                return span::error(expr, "write ASC or DESC in place of USING");
-            }
-        };
-        let nulls_first = options.nulls_first.unwrap_or(descending);
-        by.push(Order { by: Formula::Column(at), descending, nulls_first });
+        by.push(ordered(each, at)?);
     }
-    let groups = lowering.groups;
-    Ok(Lowered { outputs, names, hidden, order: by, having, groups })
+    let (groups, windows) = (lowering.groups, lowering.windows.unwrap_or_default());
+    Ok(Lowered { outputs, names, hidden, order: by, having, groups, windows })
+}
+
+/// The order by the column of a place that ORDER BY says.
+pub(crate) fn ordered(each: &OrderByExpr, at: usize) -> Result<Order, SqlError> {
+    let OrderByExpr { expr, options, .. } = each;
+    let descending = match &options.sort {
+        None | Some(OrderBySort::Asc) => false,
+        Some(OrderBySort::Desc) => true,
+        Some(OrderBySort::Using(_)) => {
+            return span::error(expr, "write ASC or DESC in place of USING");
+        }
+    };
+    let nulls_first = options.nulls_first.unwrap_or(descending);
+    Ok(Order { by: Formula::Column(at), descending, nulls_first })
 }
 
 /// The groups of a SELECT that has any.
@@ -294,25 +305,31 @@ impl Lowered {
                 filtered(grouped(source, condition, groups, sources_max), self.having)
             }
             None => {
+                // What is told of rows by others is told of all of them, partition by partition.
+                let are_alone = self.windows.is_empty();
                 let times = order.first().and_then(|order| is_time(order, &all));
+                let times = times.filter(|_| are_alone);
                 let descending = times.unwrap_or(false);
                 if times.is_some() && order.len() == 1 && matches!(source, Source::Table(_)) {
                     // So they are read.
                     order.clear();
                     all.truncate(self.outputs.len());
                 }
-                let rows_max = wanted.filter(|_| order.is_empty() && !is_distinct);
-                // Rows that are put in order, or of which some go, need not come in any.
-                let by = match times.is_some() || order.is_empty() && !is_distinct {
+                let are_first = order.is_empty() && !is_distinct && are_alone;
+                let rows_max = wanted.filter(|_| are_first);
+                // Rows that are put in order, or of which some go, need not come in any. Those that
+                // no window tells apart are in the order of their times.
+                let by = match times.is_some() || are_first || !are_alone {
                     true => sift::Order::ByTime { descending },
                     false => sift::Order::BySource,
                 };
-                match source {
+                let input = match source {
                     Source::Table(table) => {
                         scan(&table, condition.as_ref(), (by, rows_max), sources_max)
                     }
                     Source::Rows(relation) => filtered(relation, condition),
-                }
+                };
+                self.windows.over(input)
             }
         };
         let count = self.outputs.len();
