@@ -69,6 +69,8 @@ STATEMENTS = [
     "SELECT time, host, first_value(load) OVER (PARTITION BY host ORDER BY time ROWS BETWEEN 2 PRECEDING AND 2 FOLLOWING) AS a, last_value(note) OVER (PARTITION BY host ORDER BY time) AS b FROM m ORDER BY time, host",
     "SELECT host, usage FROM (SELECT host, usage, row_number() OVER (PARTITION BY host ORDER BY time DESC) AS n FROM m) AS x WHERE n <= 2 ORDER BY host, usage NULLS FIRST",
     "SELECT avg(n) > 9e18, sum(n) > 1.8e19 FROM (SELECT 9223372036854775807 AS n UNION ALL SELECT 9223372036854775807) AS u",
+    "SELECT DISTINCT date_trunc('day', time, 'Europe/Berlin'), date_trunc('month', time, 'America/Havana'), date_trunc('hour', time, 'Asia/Kathmandu') FROM m ORDER BY 3",
+    "SELECT time, extract(hour FROM time AT TIME ZONE 'Europe/Berlin'), extract(dow FROM time AT TIME ZONE 'America/Havana') FROM m ORDER BY time, host LIMIT 5",
     "SELECT load / 3, load % 3, load * 2 - 1, -load, abs(load) FROM m ORDER BY time, host LIMIT 20",
     "SELECT usage / 3, round(usage), floor(usage), ceil(usage), sqrt(abs(usage)) FROM m ORDER BY time, host LIMIT 20",
     "SELECT load + usage, load > usage, load = 3 AND usage > 1 FROM m ORDER BY time, host LIMIT 30",

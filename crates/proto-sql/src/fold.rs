@@ -81,7 +81,8 @@ impl Straight {
                     relation::Column::Label(name)
                 }
                 Formula::Window { time, bucket } if **time == Formula::Column(0) => {
-                    let Bucket { width: Width::Nanos(width_ns), origin_ns } = bucket else {
+                    let Bucket { width: Width::Nanos(width_ns), origin_ns, zone: None } = bucket
+                    else {
                         return None;
                     };
                     let offset_ns = origin_ns.rem_euclid(*width_ns);

@@ -56,7 +56,10 @@ pub(crate) fn expression(expr: &Expr) -> SqlError {
                 .to_owned()
         }
         Expr::AtTimeZone { .. } => {
-            "times are in UTC here: move windows by date_bin's third argument, an origin".to_owned()
+            "times are in UTC here: by the clock of a zone there are date_trunc('day', time, \
+             'Europe/Berlin'), time_bucket('1 day', time, 'Europe/Berlin') and extract(hour FROM \
+             time AT TIME ZONE 'Europe/Berlin')"
+                .to_owned()
         }
         Expr::SimilarTo { .. } => "there is no SIMILAR TO: write ~ and a pattern".to_owned(),
         Expr::Tuple(_) | Expr::AnyOp { .. } | Expr::AllOp { .. } => {

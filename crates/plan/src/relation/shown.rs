@@ -345,10 +345,12 @@ fn formula(text: &mut Text, of: &Formula, input: &Relation) {
         Formula::Window { time, bucket } => {
             formula(text, time, input);
             text.put(&width(bucket.width));
+            text.put(&by_clock(bucket.zone.as_deref()));
         }
-        Formula::Part { time, part } => {
+        Formula::Part { time, part, zone } => {
             text.put(&format!("{} of ", word(part)));
             operand(text, time, input, u8::MAX);
+            text.put(&by_clock(zone.as_deref()));
         }
     }
 }
@@ -397,6 +399,11 @@ fn width(of: Width) -> String {
         Width::Months(1) => " each month".to_owned(),
         Width::Months(months) => format!(" each {months} months"),
     }
+}
+
+/// By whose clock, where that is not UTC.
+fn by_clock(zone: Option<&str>) -> String {
+    zone.map_or(String::new(), |zone| format!(" in {zone}"))
 }
 
 /// What stands beside an operator, in brackets where it binds less.
