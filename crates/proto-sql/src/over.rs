@@ -113,9 +113,9 @@ impl Lowering<'_> {
             }
         };
         let mut rows = self.of_window();
-        let partition = spec.partition_by.iter().map(|by| Ok(rows.expr(by)?.formula));
+        let partition = spec.partition_by.iter().map(|by| rows.expr(by).map(|typed| typed.formula));
         let partition = partition.collect::<Result<Vec<Formula>, SqlError>>()?;
-        let order = spec.order_by.iter().map(|each| {
+        let order = spec.order_by.iter().map(|each| -> Result<Order, SqlError> {
             let by = rows.expr(&each.expr)?.formula;
             Ok(Order { by, ..ordered(each, 0)? })
         });

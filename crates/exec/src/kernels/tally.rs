@@ -195,10 +195,7 @@ impl Tally {
         let are_numbers = summary.numeric && !summary.has_nan;
         are_numbers
             && match (figure, kind) {
-                (
-                    Figure::Sum | Figure::Mean | Figure::WideSum | Figure::WideMean,
-                    Kind::Float,
-                ) => {
+                (Figure::Sum | Figure::Mean | Figure::WideSum | Figure::WideMean, Kind::Float) => {
                     summary.kinds == 1 && summary.decimal_sum().is_some_and(|sum| Sum::takes(&sum))
                 }
                 (_, Kind::Float) => summary.kinds == 1,
@@ -285,10 +282,9 @@ impl Tally {
     pub(crate) fn is_null(&self) -> bool {
         match self {
             Self::Count(_) => false,
-            Self::Sum(sum)
-            | Self::Mean(sum, _)
-            | Self::WideSum(sum)
-            | Self::WideMean(sum, _) => sum.is_null(),
+            Self::Sum(sum) | Self::Mean(sum, _) | Self::WideSum(sum) | Self::WideMean(sum, _) => {
+                sum.is_null()
+            }
             Self::Choice { value, .. } => value.is_null(),
         }
     }

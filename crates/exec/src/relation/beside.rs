@@ -270,9 +270,8 @@ impl Telling<'_> {
         (turns, meter): (&mut Turns, &Meter),
     ) -> Result<Item, Error> {
         let before = &self.fold.frame;
-        let goes_on = self.fold.tally.is_some()
-            && before.start == frame.start
-            && before.end <= frame.end;
+        let goes_on =
+            self.fold.tally.is_some() && before.start == frame.start && before.end <= frame.end;
         if !goes_on {
             self.fold = Folding { frame: frame.start..frame.start, ..Folding::default() };
         }

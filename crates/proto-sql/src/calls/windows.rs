@@ -32,7 +32,9 @@ impl Lowering<'_> {
             }
             _ => {
                 let text = match name {
-                    "date_trunc" => "write date_trunc('hour', time), maybe with a time zone behind it",
+                    "date_trunc" => {
+                        "write date_trunc('hour', time), maybe with a time zone behind it"
+                    }
                     "date_part" | "datepart" => "write date_part('hour', time)",
                     "time_bucket" => "write time_bucket('5 minutes', time)",
                     _ => "write date_bin(INTERVAL '5 minutes', time)",
@@ -92,9 +94,7 @@ impl Lowering<'_> {
     fn is_name(&mut self, expr: &Expr) -> bool {
         let typed = self.expr(expr).ok();
         let text = typed.as_ref().and_then(Typed::text);
-        text.is_some_and(|text| {
-            time::instant(text).is_none() && time::length(text, None).is_none()
-        })
+        text.is_some_and(|text| time::instant(text).is_none() && time::length(text, None).is_none())
     }
 
     /// The time zone that an expression names.

@@ -194,7 +194,8 @@ mod tests {
         ] {
             let told = idle(text);
             assert_eq!(told.len(), 1, "{text}: {told:?}");
-            let expected = format!("retention.rules: {rule} has no effect: {first} stands before it");
+            let expected =
+                format!("retention.rules: {rule} has no effect: {first} stands before it");
             assert!(told[0].starts_with(&expected), "{told:?}");
         }
     }
