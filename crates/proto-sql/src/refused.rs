@@ -194,7 +194,9 @@ pub(crate) fn of_select(select: &Select) -> Result<(), SqlError> {
 
 /// Several tables in FROM.
 pub(crate) fn join(at: sqlparser::tokenizer::Span) -> SqlError {
-    let text = "there are no joins: ask for each table by itself; PromQL joins metrics by their \
-                labels, such as a / on(host) b";
+    let text = "there are no joins: put rows of both tables one under the other and group them, \
+                such as SELECT time, host, max(a) AS a, max(b) AS b FROM (SELECT time, host, x AS \
+                a, NULL AS b FROM t UNION ALL SELECT time, host, NULL, y FROM u) AS j GROUP BY \
+                time, host; PromQL joins metrics by their labels, such as a / on(host) b";
     SqlError::at(at, text)
 }
