@@ -71,6 +71,8 @@ STATEMENTS = [
     "SELECT avg(n) > 9e18, sum(n) > 1.8e19 FROM (SELECT 9223372036854775807 AS n UNION ALL SELECT 9223372036854775807) AS u",
     "SELECT DISTINCT date_trunc('day', time, 'Europe/Berlin'), date_trunc('month', time, 'America/Havana'), date_trunc('hour', time, 'Asia/Kathmandu') FROM m ORDER BY 3",
     "SELECT time, extract(hour FROM time AT TIME ZONE 'Europe/Berlin'), extract(dow FROM time AT TIME ZONE 'America/Havana') FROM m ORDER BY time, host LIMIT 5",
+    "SELECT host, count(*) AS n, count(*) - lag(count(*)) OVER (ORDER BY host) AS more, rank() OVER (ORDER BY sum(load) DESC) AS r FROM m GROUP BY host ORDER BY host",
+    "SELECT date_trunc('minute', time) AS t, sum(sum(load)) OVER (ORDER BY date_trunc('minute', time)) AS s FROM m GROUP BY 1 HAVING count(load) > 1 ORDER BY 1",
     "SELECT load / 3, load % 3, load * 2 - 1, -load, abs(load) FROM m ORDER BY time, host LIMIT 20",
     "SELECT usage / 3, round(usage), floor(usage), ceil(usage), sqrt(abs(usage)) FROM m ORDER BY time, host LIMIT 20",
     "SELECT load + usage, load > usage, load = 3 AND usage > 1 FROM m ORDER BY time, host LIMIT 30",

@@ -69,6 +69,13 @@ pub(crate) struct Groups {
     pub(crate) folds: Vec<Folded>,
 }
 
+impl Groups {
+    /// How many columns they have.
+    pub(crate) fn width(&self) -> usize {
+        self.keys.len() + self.folds.len()
+    }
+}
+
 impl<'a> Lowering<'a> {
     /// Over the rows of FROM; in this clause they may not be folded.
     pub(crate) fn new(ground: Ground<'a>, scope: &'a Scope, clause: &'static str) -> Self {
@@ -138,11 +145,6 @@ impl<'a> Lowering<'a> {
     pub(crate) fn of_rows(&self) -> Self {
         let inner = Self::new(self.ground, self.scope, "an aggregate");
         Self { depth: self.depth, ..inner }
-    }
-
-    /// A lowering of what stands in a window, or over it: the rows of FROM.
-    pub(crate) fn of_window(&self) -> Self {
-        Self { depth: self.depth, ..Self::new(self.ground, self.scope, "a window") }
     }
 
     /// A truth, or null.

@@ -20,7 +20,7 @@ const WINDOWS_MAX: usize = 8;
 /// A partition and an order, which several functions may share.
 type Window = (Vec<Formula>, Vec<Order>);
 
-/// What the rows of FROM have beside their own columns.
+/// What rows of FROM, or groups of them, have beside their own columns.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Windows {
     /// How many columns of their own they have.
@@ -88,12 +88,32 @@ impl Lowering<'_> {
         expr: &Expr,
         (function, window): (&Function, &WindowType),
     ) -> Result<Typed, SqlError> {
-        if self.groups.is_some() {
-            return Err(refused::window_of_groups(expr));
-        }
-        if self.windows.is_none() {
+        let Some(mut windows) = self.windows.take() else {
             return Err(refused::window(expr, self.clause));
+        };
+        // What stands in a window knows no other one.
+        let clause = std::mem::replace(&mut self.clause, "a window");
+        let lowered = self.beside(expr, (function, window));
+        self.clause = clause;
+        let placed = lowered.map(|(window, beside, of)| (windows.place(window, beside), of));
+        self.windows = Some(windows);
+        match placed? {
+            (Some(formula), of) => Ok(Typed::new(formula, of)),
+            (None, _) => {
+                let text = format!(
+                    "a SELECT has at most {WINDOWS_MAX} windows that differ: use a subquery"
+                );
+                span::error(expr, text)
+            }
         }
+    }
+
+    /// The window of a function, what it tells, and the type of that.
+    fn beside(
+        &mut self,
+        expr: &Expr,
+        (function, window): (&Function, &WindowType),
+    ) -> Result<(Window, Beside, Type), SqlError> {
         let call = Call::of(function);
         let is_plain = !call.is_distinct
             && call.filter.is_none()
@@ -112,26 +132,16 @@ impl Lowering<'_> {
                 return span::error(expr, text);
             }
         };
-        let mut rows = self.of_window();
-        let partition = spec.partition_by.iter().map(|by| rows.expr(by).map(|typed| typed.formula));
+        let partition = spec.partition_by.iter().map(|by| self.expr(by).map(|typed| typed.formula));
         let partition = partition.collect::<Result<Vec<Formula>, SqlError>>()?;
         let order = spec.order_by.iter().map(|each| -> Result<Order, SqlError> {
-            let by = rows.expr(&each.expr)?.formula;
+            let by = self.expr(&each.expr)?.formula;
             Ok(Order { by, ..ordered(each, 0)? })
         });
         let order = order.collect::<Result<Vec<Order>, SqlError>>()?;
-        let frame = rows.frame(expr, spec)?;
-        let (beside, of) = rows.told(expr, &call, frame)?;
-        let windows = self.windows.get_or_insert_default();
-        match windows.place((partition, order), beside) {
-            Some(formula) => Ok(Typed::new(formula, of)),
-            None => {
-                let text = format!(
-                    "a SELECT has at most {WINDOWS_MAX} windows that differ: use a subquery"
-                );
-                span::error(expr, text)
-            }
-        }
+        let frame = self.frame(expr, spec)?;
+        let (beside, of) = self.told(expr, &call, frame)?;
+        Ok(((partition, order), beside, of))
     }
 
     /// What is told of each row, and its type.

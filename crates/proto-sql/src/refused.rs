@@ -82,14 +82,6 @@ pub(crate) fn window(expr: &Expr, clause: &str) -> SqlError {
     SqlError::at(span::of(expr), text)
 }
 
-/// A function over a window of groups.
-pub(crate) fn window_of_groups(expr: &Expr) -> SqlError {
-    let text = "windows are over rows of FROM: group in a subquery, such as SELECT t, lag(m) OVER \
-                (ORDER BY t) FROM (SELECT time_bucket('1h', time) AS t, avg(x) AS m FROM x GROUP \
-                BY t) AS g";
-    SqlError::at(span::of(expr), text)
-}
-
 /// A function that is told of no window.
 pub(crate) fn over(expr: &Expr, name: &str) -> SqlError {
     let text = format!(

@@ -135,14 +135,32 @@ fn shown<'s>(select: &'s Select, scope: &Scope) -> Result<Vec<Shown<'s>>, SqlErr
 fn lower(
     known: &Known<'_>,
     select: &Select,
-    (scope, shown): (&Scope, &[Shown<'_>]),
+    from: (&Scope, &[Shown<'_>]),
     order: &[OrderByExpr],
 ) -> Result<Lowered, SqlError> {
-    let mut lowering = Lowering::new(known.ground, scope, "this clause");
-    lowering.groups = groups(known, select, (scope, shown), order)?;
-    if lowering.groups.is_none() {
-        lowering.windows = Some(Windows::beside(scope.columns.len()));
+    let groups = groups(known, select, from, order)?;
+    let lowered = lower_over(known, select, from, order, groups)?;
+    match &lowered.groups {
+        // What is told beside groups stands behind all folds, which are known once all was asked.
+        Some(groups) if !lowered.windows.is_empty() => {
+            lower_over(known, select, from, order, Some(groups.clone()))
+        }
+        _ => Ok(lowered),
     }
+}
+
+/// Lowers over the rows of FROM, or over groups of them with folds that are known.
+fn lower_over(
+    known: &Known<'_>,
+    select: &Select,
+    (scope, shown): (&Scope, &[Shown<'_>]),
+    order: &[OrderByExpr],
+    groups: Option<Groups>,
+) -> Result<Lowered, SqlError> {
+    let mut lowering = Lowering::new(known.ground, scope, "this clause");
+    let width = groups.as_ref().map_or(scope.columns.len(), Groups::width);
+    lowering.groups = groups;
+    lowering.windows = Some(Windows::beside(width));
     let (mut outputs, mut names) = (Vec::new(), Vec::new());
     let mut known_names = Names::default();
     for each in shown {
@@ -162,7 +180,7 @@ fn lower(
         outputs.push(typed);
         names.push(known_names.unique(name));
     }
-    let having = select.having.as_ref().map(|having| lowering.truth(having)).transpose()?;
+    let having = having(&mut lowering, select)?;
     let (mut hidden, mut by): (Vec<Typed>, Vec<Order>) = (Vec::new(), Vec::new());
     for each in order {
         let OrderByExpr { expr, .. } = each;
@@ -186,6 +204,15 @@ fn lower(
     }
     let (groups, windows) = (lowering.groups, lowering.windows.unwrap_or_default());
     Ok(Lowered { outputs, names, hidden, order: by, having, groups, windows })
+}
+
+/// Which groups are wanted: of those that are, windows tell.
+fn having(lowering: &mut Lowering<'_>, select: &Select) -> Result<Option<Formula>, SqlError> {
+    let windows = lowering.windows.take();
+    let clause = std::mem::replace(&mut lowering.clause, "HAVING");
+    let having = select.having.as_ref().map(|having| lowering.truth(having)).transpose();
+    (lowering.windows, lowering.clause) = (windows, clause);
+    having
 }
 
 /// The order by the column of a place that ORDER BY says.
@@ -297,16 +324,17 @@ impl Lowered {
         let wanted = limits.limit.map(|limit| limit.saturating_add(limits.offset));
         let mut all: Vec<&Typed> = self.outputs.iter().chain(&self.hidden).collect();
         let mut order = self.order;
+        let are_alone = self.windows.is_empty();
         let input = match &self.groups {
             Some(groups) => {
                 if order.is_empty() {
                     order.extend(by_window(groups, &all));
                 }
-                filtered(grouped(source, condition, groups, sources_max), self.having)
+                let input = grouped(source, condition, groups, sources_max);
+                self.windows.over(filtered(input, self.having))
             }
             None => {
                 // What is told of rows by others is told of all of them, partition by partition.
-                let are_alone = self.windows.is_empty();
                 let times = order.first().and_then(|order| is_time(order, &all));
                 let times = times.filter(|_| are_alone);
                 let descending = times.unwrap_or(false);
@@ -335,8 +363,8 @@ impl Lowered {
         let count = self.outputs.len();
         let columns = all.iter().map(|typed| typed.formula.clone()).collect();
         let mut relation = match &self.groups {
-            Some(groups) => calculated(input, columns, groups.keys.len() + groups.folds.len()),
-            None => Relation::Calculated { input: Box::new(input), columns },
+            Some(groups) if are_alone => calculated(input, columns, groups.width()),
+            _ => Relation::Calculated { input: Box::new(input), columns },
         };
         let places = || (0..count).map(Formula::Column).collect();
         if is_distinct {
