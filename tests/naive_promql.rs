@@ -281,7 +281,7 @@ fn ties_are_broken_alike_each_time() {
     let body: Vec<u8> = names
         .iter()
         .flat_map(|name| {
-            series(&[("__name__", "m"), ("host", name)], &[(T, 7.0), (T + 60_000, 7.0)])
+            series(&[("__name__", "m"), ("host", name.as_str())], &[(T, 7.0), (T + 60_000, 7.0)])
         })
         .collect();
     assert_eq!(push(&server, "/api/v1/write", &[], &body).status, 204);
