@@ -51,6 +51,8 @@ mod metricsql;
 mod migrate;
 mod migrate_prometheus;
 mod mqtt;
+mod naive_influxql;
+mod naive_promql;
 mod opentsdb;
 mod opentsdb_clients;
 mod opentsdb_facts;

@@ -110,6 +110,7 @@ fn commands_say_what_is_wrong_and_what_to_do() {
         (&["compact"], 2, &["unknown command compact", "`kill -USR2 PID`"]),
         (&["health"], 2, &["unknown command health", "`foliot top`"]),
         (&["serve", "--retention", "0d"], 2, &["'0d' would keep nothing", "or forever"]),
+        (&["serve", "--retention", "1s"], 2, &["'1s' would take", "an hour (1h) at least"]),
         (
             &["serve", "--agent-host", "true"],
             2,

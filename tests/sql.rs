@@ -493,6 +493,65 @@ fn long_and_deep_statements_end_no_server() {
     server.stop();
 }
 
+/// 3 * (2^63 - 1) = 27670116110564327421, which no integer holds: PostgreSQL answers a numeric, and
+/// this a float. It does so whether blocks, rows or groups of rows are folded.
+#[test]
+fn sums_and_means_of_great_integers_do_not_wrap_around() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    let great = i64::MAX;
+    let lines = format!(
+        "big,host=a n={great}i,u={0}u 1\nbig,host=a n={great}i,u={0}u 2\nbig,host=b n={great}i 1\n",
+        u64::MAX
+    );
+    assert_eq!(server.post("/api/v3/write_lp?db=d&precision=second", &lines).status, 204);
+    let row = |statement: &str| {
+        let answer = ask(&server, statement, "jsonl");
+        assert_eq!(answer.status, 200, "{statement}: {}", answer.text());
+        serde_json::from_str::<Json>(answer.text().lines().next().unwrap()).unwrap()
+    };
+    for of in ["n", "n + 0", "CASE WHEN host IS NULL THEN 0 ELSE n END"] {
+        let told = row(&format!("SELECT sum({of}) AS s, avg({of}) AS a FROM big"));
+        assert_eq!(told["s"].as_f64(), Some(27_670_116_110_564_327_421.0), "{of}: {told}");
+        assert_eq!(told["a"].as_f64(), Some(9_223_372_036_854_775_807.0), "{of}: {told}");
+        let statement = format!("SELECT host, sum({of}) AS s FROM big GROUP BY host ORDER BY host");
+        assert_eq!(row(&statement)["s"].as_f64(), Some(18_446_744_073_709_551_614.0), "{of}");
+    }
+    let told = row("SELECT sum(u) AS s, avg(u) AS a, stddev(n) AS d FROM big");
+    assert_eq!(told["s"].as_f64(), Some(36_893_488_147_419_103_230.0), "{told}");
+    assert_eq!(told["a"].as_f64(), Some(18_446_744_073_709_551_615.0), "{told}");
+    assert_eq!(told["d"].as_f64(), Some(0.0), "{told}");
+    // InfluxQL wraps around, as InfluxDB does: -3 modulo 2^64 of the sum is 2^63 - 3.
+    let answer = server.get("/query?db=d&q=SELECT%20sum(n)%20FROM%20big");
+    assert!(answer.text().contains(&(i64::MAX - 2).to_string()), "{}", answer.text());
+    server.stop();
+}
+
+/// Named queries that name one another several times would have more parts than anybody can read.
+#[test]
+fn unions_of_unions_are_counted() {
+    let dir = Scratch::new();
+    let server = start(&dir);
+    let mut names = "q0 AS (SELECT load FROM cpu)".to_owned();
+    for at in 1..14 {
+        let read = format!("SELECT load FROM q{}", at - 1);
+        names.push_str(&format!(", q{at} AS ({read}{})", format!(" UNION ALL {read}").repeat(20)));
+    }
+    let began = Instant::now();
+    let answer = ask(&server, &format!("WITH {names} SELECT count(*) FROM q13"), "csv");
+    assert_eq!(answer.status, 400, "{}", answer.text());
+    assert!(answer.text().contains("more than 500 tables"), "{}", answer.text());
+    assert!(began.elapsed().as_secs() < 3, "{:?}", began.elapsed());
+    // Four times the six rows.
+    let names = "q0 AS (SELECT load FROM cpu), q1 AS (SELECT load FROM q0 UNION ALL SELECT load FROM \
+                 q0), q2 AS (SELECT load FROM q1 UNION ALL SELECT load FROM q1)";
+    let answer = ask(&server, &format!("WITH {names} SELECT count(*) AS n FROM q2"), "csv");
+    assert_eq!(answer.text(), "n\n24\n");
+    let lines = ask(&server, &format!("EXPLAIN WITH {names} SELECT load FROM q2"), "csv");
+    assert_eq!(lines.text().matches("read ").count(), 4, "{}", lines.text());
+    server.stop();
+}
+
 /// Whole numbers and floats at their ends compare as the numbers that they are, whether rows or
 /// what reads them test it.
 #[test]

@@ -4,6 +4,8 @@
 //! without their heads; what a strip holds while it is under way is small, and what operators keep
 //! of it (groups, rows to sort) is charged.
 
+mod append;
+mod beside;
 mod effort;
 mod filter;
 mod formula;
@@ -103,6 +105,11 @@ fn opened<'q>(relation: &'q Relation, context: Context<'q>) -> Result<Box<dyn St
         Relation::Grouped(of) => {
             let input = open(&of.input, context)?;
             Box::new(group::Grouped::new(input, of, meter))
+        }
+        Relation::Appended(inputs) => Box::new(append::Appended::new(inputs, context)),
+        Relation::Windowed(of) => {
+            let input = open(&of.input, context)?;
+            Box::new(beside::Windowed::new(input, of, meter))
         }
         Relation::Sorted { input, by, wanted } => {
             let input = open(input, context)?;

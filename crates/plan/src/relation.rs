@@ -5,10 +5,12 @@
 //! ([`Relation::Selected`], by which folds use what blocks know of themselves), and rows that stand
 //! in the question. Columns have no names here, but places.
 
+mod beside;
 mod formula;
 mod shown;
 mod told;
 
+pub use beside::{Beside, Frame, Neighbours, Windowed};
 pub use formula::{Bucket, Formula, Kept, Part, Width, Words};
 
 use crate::rows::{Scan, Select};
@@ -45,6 +47,10 @@ pub enum Relation {
     },
     /// A row for each group: its keys, then what its rows come to. Null is a key like any other.
     Grouped(Box<Grouped>),
+    /// The rows of each of these, one after the other; all are as wide.
+    Appended(Vec<Relation>),
+    /// Rows with what is told of each by its neighbours, behind their own columns.
+    Windowed(Box<Windowed>),
     /// Rows in order; equal ones stay in theirs.
     Sorted {
         /// Whose rows.
@@ -118,7 +124,7 @@ pub enum Fold {
     Rows,
     /// How many values.
     Count,
-    /// Σx; integers wrap around.
+    /// Σx; where integers are too small for it, a float.
     Sum,
     /// Σx / n, as a float.
     Mean,

@@ -270,6 +270,10 @@ pub enum Reducer {
     Sum,
     /// Σx / n as a float; the sum of integers wraps around.
     Mean,
+    /// Σx; where integers are too small for it, a float.
+    WideSum,
+    /// Σx / n as a float, in which nothing wraps around.
+    WideMean,
     /// The row with the smallest value, the earliest of several.
     Min,
     /// The row with the largest value, the earliest of several.

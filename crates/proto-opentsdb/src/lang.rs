@@ -433,10 +433,49 @@ pub fn deletes_refused() -> HttpError {
         .with_details("Ask again without \"delete\" to read the data, or set opentsdb.allow_delete")
 }
 
+/// Zones that Java, and so OpenTSDB, has names of its own for beside IANA's
+/// (`java.time.ZoneId.SHORT_IDS`).
+const JAVA_ZONES: [(&str, &str); 25] = [
+    ("ACT", "Australia/Darwin"),
+    ("AET", "Australia/Sydney"),
+    ("AGT", "America/Argentina/Buenos_Aires"),
+    ("ART", "Africa/Cairo"),
+    ("AST", "America/Anchorage"),
+    ("BET", "America/Sao_Paulo"),
+    ("BST", "Asia/Dhaka"),
+    ("CAT", "Africa/Harare"),
+    ("CNT", "America/St_Johns"),
+    ("CST", "America/Chicago"),
+    ("CTT", "Asia/Shanghai"),
+    ("EAT", "Africa/Addis_Ababa"),
+    ("ECT", "Europe/Paris"),
+    ("IET", "America/Indiana/Indianapolis"),
+    ("IST", "Asia/Kolkata"),
+    ("JST", "Asia/Tokyo"),
+    ("MIT", "Pacific/Apia"),
+    ("NET", "Asia/Yerevan"),
+    ("NST", "Pacific/Auckland"),
+    ("PLT", "Asia/Karachi"),
+    ("PNT", "America/Phoenix"),
+    ("PRT", "America/Puerto_Rico"),
+    ("PST", "America/Los_Angeles"),
+    ("SST", "Pacific/Guadalcanal"),
+    ("VST", "Asia/Ho_Chi_Minh"),
+];
+
+/// IANA's name of a zone, where Java has one of its own for it.
+pub(crate) fn known_zone(name: &str) -> &str {
+    JAVA_ZONES.iter().find(|(own, _)| *own == name).map_or(name, |(_, known)| known)
+}
+
 /// A time zone by its name.
 pub(crate) fn zone(name: &str) -> Result<TimeZone, HttpError> {
-    TimeZone::get(name)
-        .map_err(|_| HttpError::bad_request(format!("Invalid timezone name: '{name}'")))
+    TimeZone::get(name).map_err(|_| {
+        HttpError::bad_request(format!("Invalid timezone name: '{name}'")).with_details(
+            "Zones have names of IANA's, such as Europe/Berlin, or Etc/GMT-3 for three hours \
+             ahead of UTC",
+        )
+    })
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use foliot_plan::relation::{Fold, Folded, Formula};
 use sqlparser::ast::{Expr, FunctionArg, FunctionArgExpr, FunctionArguments, OrderByExpr};
 
 /// The fold of a name.
-fn fold_of(name: &str) -> Option<Fold> {
+pub(crate) fn fold_of(name: &str) -> Option<Fold> {
     Some(match name {
         "count" => Fold::Count,
         "sum" => Fold::Sum,
@@ -235,7 +235,7 @@ impl Lowering<'_> {
 }
 
 /// The value that is folded, and the type of what it comes to.
-fn fold_type(
+pub(crate) fn fold_type(
     expr: &Expr,
     call: &Call<'_>,
     fold: Fold,

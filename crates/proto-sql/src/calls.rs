@@ -181,8 +181,8 @@ impl Lowering<'_> {
     }
 
     fn function(&mut self, expr: &Expr, function: &Function) -> Result<Typed, SqlError> {
-        if function.over.is_some() {
-            return Err(refused::window(expr));
+        if let Some(window) = &function.over {
+            return self.over(expr, (function, window));
         }
         let call = Call::of(function);
         if let Some(folded) = self.aggregate(expr, &call)? {

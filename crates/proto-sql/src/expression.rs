@@ -269,6 +269,11 @@ impl Lowering<'_> {
         part: &Part,
         time: &Expr,
     ) -> Result<Typed, SqlError> {
+        let (time, zone) = match time {
+            Expr::AtTimeZone { timestamp, time_zone } => (&**timestamp, Some(&**time_zone)),
+            other => (other, None),
+        };
+        let zone = zone.map(|zone| self.zone(zone)).transpose()?;
         let typed = self.expr(time)?;
         if typed.of == Type::Interval {
             if *part != Part::Epoch || typed.months != 0 {
@@ -287,7 +292,7 @@ impl Lowering<'_> {
             Part::Epoch | Part::Second | Part::Milliseconds | Part::Microseconds => Type::Float,
             _ => Type::Integer,
         };
-        Ok(Typed::new(Formula::Part { time: Box::new(typed.formula), part: *part }, of))
+        Ok(Typed::new(Formula::Part { time: Box::new(typed.formula), part: *part, zone }, of))
     }
 }
 

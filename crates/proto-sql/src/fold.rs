@@ -81,7 +81,8 @@ impl Straight {
                     relation::Column::Label(name)
                 }
                 Formula::Window { time, bucket } if **time == Formula::Column(0) => {
-                    let Bucket { width: Width::Nanos(width_ns), origin_ns } = bucket else {
+                    let Bucket { width: Width::Nanos(width_ns), origin_ns, zone: None } = bucket
+                    else {
                         return None;
                     };
                     let offset_ns = origin_ns.rem_euclid(*width_ns);
@@ -196,13 +197,16 @@ fn reducer(table: &Table, folded: &Folded) -> Option<((Arc<str>, Kind), Reducer)
     }
     let Formula::Column(place) = folded.of else { return None };
     let Some(Carried::Field(name, kind)) = table.carried(place) else { return None };
-    let is_number = matches!(kind, Kind::Float | Kind::Integer | Kind::Unsigned);
+    let is_whole = matches!(kind, Kind::Integer | Kind::Unsigned);
+    let is_number = is_whole || kind == Kind::Float;
     let counts_once = matches!(folded.fold, Fold::Smallest | Fold::Largest);
     if folded.is_distinct && !counts_once {
         return None;
     }
     let reducer = match folded.fold {
         Fold::Count => Reducer::Count,
+        Fold::Sum if is_whole => Reducer::WideSum,
+        Fold::Mean if is_whole => Reducer::WideMean,
         Fold::Sum if is_number => Reducer::Sum,
         Fold::Mean if is_number => Reducer::Mean,
         Fold::Smallest if is_number => Reducer::Min,

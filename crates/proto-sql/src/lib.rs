@@ -16,6 +16,7 @@ mod expression;
 mod fold;
 mod listing;
 mod lowering;
+mod over;
 mod query;
 mod refused;
 mod scope;
@@ -28,6 +29,7 @@ mod table;
 mod tests;
 mod time;
 mod typed;
+mod union;
 
 pub use catalogue::Catalogue;
 pub use error::SqlError;

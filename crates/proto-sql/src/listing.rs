@@ -21,7 +21,7 @@ fn text(text: impl Into<Arc<str>>) -> Item {
 fn listed(columns: &[(&str, Type)], rows: Vec<Vec<Item>>) -> Rows {
     let columns: Vec<Column> = columns.iter().map(|(name, of)| Column::new(*name, *of)).collect();
     let relation = Relation::Listed { columns: columns.len(), rows: rows.into() };
-    Rows { relation, columns, queries: 0 }
+    Rows { relation, columns, queries: 0, tables: 1 }
 }
 
 /// `SHOW TABLES`

@@ -3,6 +3,7 @@
 use crate::SqlError;
 use crate::aggregate;
 use crate::catalogue::{Catalogue, quoted};
+use crate::over::Windows;
 use crate::scope::Scope;
 use crate::span;
 use crate::statement::Parameters;
@@ -10,15 +11,40 @@ use crate::typed::{Type, Typed};
 use foliot_plan::relation::{Folded, Formula};
 use sqlparser::ast::{Expr, Spanned};
 use sqlparser::tokenizer::Span;
+use std::cell::Cell;
 
 /// How deep an expression may be nested.
 pub(crate) const DEPTH_MAX: usize = 200;
+
+/// Tables that a statement may read, those of named queries as often as they are named: UNION lets a
+/// few words name a query many times.
+const TABLES_MAX: usize = 500;
 
 /// What all of a statement shares.
 #[derive(Clone, Copy)]
 pub(crate) struct Ground<'a> {
     pub(crate) catalogue: &'a Catalogue<'a>,
     pub(crate) parameters: &'a Parameters,
+    /// How many tables it reads so far.
+    pub(crate) tables: &'a Cell<usize>,
+}
+
+impl Ground<'_> {
+    /// So many more tables are read.
+    pub(crate) fn read(self, tables: usize, at: Span) -> Result<(), SqlError> {
+        let all = self.tables.get().saturating_add(tables);
+        self.tables.set(all);
+        match all > TABLES_MAX {
+            true => {
+                let text = format!(
+                    "the statement reads more than {TABLES_MAX} tables, those of a query in WITH \
+                     as often as it is named"
+                );
+                Err(SqlError::at(at, text))
+            }
+            false => Ok(()),
+        }
+    }
 }
 
 /// Makes formulas of expressions.
@@ -27,6 +53,8 @@ pub(crate) struct Lowering<'a> {
     pub(crate) scope: &'a Scope,
     /// The groups, where rows are grouped; formulas are then over their keys and folds.
     pub(crate) groups: Option<Groups>,
+    /// What is told of rows by those around them; nothing in clauses that know none of it.
+    pub(crate) windows: Option<Windows>,
     /// In which clause rows may not be folded.
     pub(crate) clause: &'static str,
     depth: usize,
@@ -41,10 +69,17 @@ pub(crate) struct Groups {
     pub(crate) folds: Vec<Folded>,
 }
 
+impl Groups {
+    /// How many columns they have.
+    pub(crate) fn width(&self) -> usize {
+        self.keys.len() + self.folds.len()
+    }
+}
+
 impl<'a> Lowering<'a> {
     /// Over the rows of FROM; in this clause they may not be folded.
     pub(crate) fn new(ground: Ground<'a>, scope: &'a Scope, clause: &'static str) -> Self {
-        Self { ground, scope, groups: None, clause, depth: 0 }
+        Self { ground, scope, groups: None, windows: None, clause, depth: 0 }
     }
 
     /// The formula of an expression.

@@ -4,10 +4,12 @@ use crate::lowering::{Ground, Lowering};
 use crate::scope::{Column, Scope};
 use crate::statement::Planned;
 use crate::typed::{Type, Typed};
-use crate::{SqlError, refused, select, span};
+use crate::{SqlError, refused, select, span, union};
 use foliot_model::Item;
 use foliot_plan::relation::{Answer, Relation};
-use sqlparser::ast::{Expr, LimitClause, OrderByExpr, OrderByKind, Query, SetExpr, Spanned};
+use sqlparser::ast::{
+    Expr, LimitClause, OrderByExpr, OrderByKind, Query, SetExpr, SetOperator, Spanned,
+};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -24,6 +26,8 @@ pub(crate) struct Rows {
     pub(crate) columns: Vec<Column>,
     /// How many queries stand in one another in it, also by their names.
     pub(crate) queries: usize,
+    /// How many tables are read for it.
+    pub(crate) tables: usize,
 }
 
 impl Rows {
@@ -40,7 +44,7 @@ impl Rows {
 pub(crate) struct Known<'a> {
     pub(crate) ground: Ground<'a>,
     /// The queries that stand in WITH, by name.
-    pub(crate) queries: HashMap<String, Rows>,
+    pub(crate) queries: HashMap<String, Arc<Rows>>,
     depth: usize,
 }
 
@@ -84,7 +88,7 @@ pub(crate) fn within(known: &Known<'_>, query: &Query) -> Result<Rows, SqlError>
             &mut rows,
             &of.alias.columns.iter().map(|of| of.name.value.as_str()).collect::<Vec<_>>(),
         );
-        known.queries.insert(of.alias.name.value.clone(), rows);
+        known.queries.insert(of.alias.name.value.clone(), Arc::new(rows));
     }
     let order: &[OrderByExpr] = match query.order_by.as_ref().map(|by| &by.kind) {
         None => &[],
@@ -96,6 +100,9 @@ pub(crate) fn within(known: &Known<'_>, query: &Query) -> Result<Rows, SqlError>
     let limits = limits(&known, query.limit_clause.as_ref())?;
     match &*query.body {
         SetExpr::Select(of) => select::plan(&known, of, order, limits),
+        SetExpr::SetOperation { op: SetOperator::Union, .. } => {
+            union::plan(&known, &query.body, order, limits)
+        }
         SetExpr::Query(inner) if order.is_empty() => {
             let rows = within(&known, inner)?;
             Ok(Rows { relation: limited(rows.relation, limits), ..rows })

@@ -1,7 +1,7 @@
 //! What SQL has and this has not: each with the next step.
 
 use crate::{SqlError, span};
-use sqlparser::ast::{Expr, Query, Select, SetExpr, SetOperator, Spanned, Statement};
+use sqlparser::ast::{Expr, Query, Select, SetExpr, Spanned, Statement};
 
 /// A statement that is none here.
 pub(crate) fn statement(statement: &Statement) -> SqlError {
@@ -56,7 +56,10 @@ pub(crate) fn expression(expr: &Expr) -> SqlError {
                 .to_owned()
         }
         Expr::AtTimeZone { .. } => {
-            "times are in UTC here: move windows by date_bin's third argument, an origin".to_owned()
+            "times are in UTC here: by the clock of a zone there are date_trunc('day', time, \
+             'Europe/Berlin'), time_bucket('1 day', time, 'Europe/Berlin') and extract(hour FROM \
+             time AT TIME ZONE 'Europe/Berlin')"
+                .to_owned()
         }
         Expr::SimilarTo { .. } => "there is no SIMILAR TO: write ~ and a pattern".to_owned(),
         Expr::Tuple(_) | Expr::AnyOp { .. } | Expr::AllOp { .. } => {
@@ -73,10 +76,18 @@ pub(crate) fn expression(expr: &Expr) -> SqlError {
     SqlError::at(span::of(expr), text)
 }
 
-/// A function over a window of rows.
-pub(crate) fn window(expr: &Expr) -> SqlError {
-    let text = "there are no window functions: for rates and differences of successive rows ask in \
-                PromQL or InfluxQL, and for the newest row of each group write last(x, time)";
+/// A function over a window where there are no windows.
+pub(crate) fn window(expr: &Expr, clause: &str) -> SqlError {
+    let text = format!("there is no window in {clause}: write OVER in a subquery in FROM");
+    SqlError::at(span::of(expr), text)
+}
+
+/// A function that is told of no window.
+pub(crate) fn over(expr: &Expr, name: &str) -> SqlError {
+    let text = format!(
+        "there is no {name} over a window that takes this: there are row_number, rank, \
+         dense_rank, lag, lead, first_value, last_value, count, sum, avg, min and max"
+    );
     SqlError::at(span::of(expr), text)
 }
 
@@ -89,7 +100,12 @@ pub(crate) fn function(expr: &Expr, name: &str, hint: String) -> SqlError {
                  them"
             )
         }
-        "lag" | "lead" | "row_number" | "rank" | "dense_rank" => return window(expr),
+        "lag" | "lead" | "row_number" | "rank" | "dense_rank" => {
+            format!(
+                "{name} is told of rows in an order: write OVER (PARTITION BY ... ORDER BY time) \
+                 behind it"
+            )
+        }
         "string_agg" | "array_agg" | "json_agg" => {
             format!("there is no {name}: SELECT DISTINCT lists the values as rows")
         }
@@ -132,9 +148,6 @@ pub(crate) fn of_query(query: &Query) -> Result<(), SqlError> {
 /// What is asked of other things than one table.
 pub(crate) fn body(body: &SetExpr) -> SqlError {
     let text = match body {
-        SetExpr::SetOperation { op: SetOperator::Union, .. } => {
-            "there is no UNION: ask once for each part"
-        }
         SetExpr::SetOperation { .. } => "there is neither EXCEPT nor INTERSECT: ask for each part",
         SetExpr::Values(_) => "there is no VALUES: write SELECT 1, 2",
         SetExpr::Insert(inner) | SetExpr::Update(inner) | SetExpr::Delete(inner) => {
@@ -153,11 +166,11 @@ pub(crate) fn of_select(select: &Select) -> Result<(), SqlError> {
         }
         Select { top: Some(_), .. } => "write LIMIT 10 at the end in place of TOP 10",
         Select { qualify: Some(_), .. } => {
-            "there are no window functions, and so no QUALIFY: use HAVING or a subquery"
+            "there is no QUALIFY: write its condition behind WHERE, over a subquery in FROM"
         }
         Select { prewhere: Some(_), .. } => "write WHERE in place of PREWHERE",
         Select { named_window, .. } if !named_window.is_empty() => {
-            "there are no window functions: leave WINDOW out"
+            "there is no WINDOW: write each window behind OVER"
         }
         Select { lateral_views, .. } if !lateral_views.is_empty() => "there are no lateral views",
         Select { connect_by, .. } if !connect_by.is_empty() => "there is no CONNECT BY",
@@ -173,7 +186,9 @@ pub(crate) fn of_select(select: &Select) -> Result<(), SqlError> {
 
 /// Several tables in FROM.
 pub(crate) fn join(at: sqlparser::tokenizer::Span) -> SqlError {
-    let text = "there are no joins: ask for each table by itself; PromQL joins metrics by their \
-                labels, such as a / on(host) b";
+    let text = "there are no joins: put rows of both tables one under the other and group them, \
+                such as SELECT time, host, max(a) AS a, max(b) AS b FROM (SELECT time, host, x AS \
+                a, NULL AS b FROM t UNION ALL SELECT time, host, NULL, y FROM u) AS j GROUP BY \
+                time, host; PromQL joins metrics by their labels, such as a / on(host) b";
     SqlError::at(at, text)
 }

@@ -18,6 +18,8 @@ pub(crate) struct Scope {
     pub(crate) columns: Vec<Column>,
     /// How many queries stand in one another behind FROM.
     pub(crate) queries: usize,
+    /// How many tables are read for it.
+    pub(crate) tables: usize,
 }
 
 /// A column.

@@ -2,6 +2,7 @@
 
 use crate::fold::{calculated, filtered, grouped};
 use crate::lowering::{Groups, Lowering};
+use crate::over::Windows;
 use crate::query::{Known, Limits, Rows, check_depth, limited, ordinal, place};
 use crate::scope::{Column, Scope};
 use crate::sift::{self, scan};
@@ -37,6 +38,7 @@ struct Lowered {
     order: Vec<Order>,
     having: Option<Formula>,
     groups: Option<Groups>,
+    windows: Windows,
 }
 
 /// Plans a SELECT.
@@ -48,7 +50,7 @@ pub(crate) fn plan(
 ) -> Result<Rows, SqlError> {
     refused::of_select(select)?;
     let (source, scope) = from(known, &select.from)?;
-    let queries = scope.queries + 1;
+    let (queries, tables) = (scope.queries + 1, scope.tables);
     check_depth(queries, select)?;
     check_columns(select, order)?;
     let condition = match &select.selection {
@@ -71,7 +73,7 @@ pub(crate) fn plan(
     }
     let sources_max = known.ground.catalogue.sources_max;
     let (relation, columns) = lowered.rows(source, condition, (is_distinct, limits), sources_max);
-    Ok(Rows { relation, columns, queries })
+    Ok(Rows { relation, columns, queries, tables })
 }
 
 fn check_columns(select: &Select, order: &[OrderByExpr]) -> Result<(), SqlError> {
@@ -133,11 +135,32 @@ fn shown<'s>(select: &'s Select, scope: &Scope) -> Result<Vec<Shown<'s>>, SqlErr
 fn lower(
     known: &Known<'_>,
     select: &Select,
-    (scope, shown): (&Scope, &[Shown<'_>]),
+    from: (&Scope, &[Shown<'_>]),
     order: &[OrderByExpr],
 ) -> Result<Lowered, SqlError> {
+    let groups = groups(known, select, from, order)?;
+    let lowered = lower_over(known, select, from, order, groups)?;
+    match &lowered.groups {
+        // What is told beside groups stands behind all folds, which are known once all was asked.
+        Some(groups) if !lowered.windows.is_empty() => {
+            lower_over(known, select, from, order, Some(groups.clone()))
+        }
+        _ => Ok(lowered),
+    }
+}
+
+/// Lowers over the rows of FROM, or over groups of them with folds that are known.
+fn lower_over(
+    known: &Known<'_>,
+    select: &Select,
+    (scope, shown): (&Scope, &[Shown<'_>]),
+    order: &[OrderByExpr],
+    groups: Option<Groups>,
+) -> Result<Lowered, SqlError> {
     let mut lowering = Lowering::new(known.ground, scope, "this clause");
-    lowering.groups = groups(known, select, (scope, shown), order)?;
+    let width = groups.as_ref().map_or(scope.columns.len(), Groups::width);
+    lowering.groups = groups;
+    lowering.windows = Some(Windows::beside(width));
     let (mut outputs, mut names) = (Vec::new(), Vec::new());
     let mut known_names = Names::default();
     for each in shown {
@@ -157,10 +180,10 @@ fn lower(
         outputs.push(typed);
         names.push(known_names.unique(name));
     }
-    let having = select.having.as_ref().map(|having| lowering.truth(having)).transpose()?;
+    let having = having(&mut lowering, select)?;
     let (mut hidden, mut by): (Vec<Typed>, Vec<Order>) = (Vec::new(), Vec::new());
     for each in order {
-        let OrderByExpr { expr, options, .. } = each;
+        let OrderByExpr { expr, .. } = each;
         let named = match expr {
             Expr::Identifier(ident) => names.iter().position(|name| **name == *ident.value),
             _ => ordinal(expr, outputs.len())?,
@@ -177,18 +200,33 @@ fn lower(
                 })
             }
         };
-        let descending = match &options.sort {
-            None | Some(OrderBySort::Asc) => false,
-            Some(OrderBySort::Desc) => true,
-            Some(OrderBySort::Using(_)) => {
-                return span::error(expr, "write ASC or DESC in place of USING");
-            }
-        };
-        let nulls_first = options.nulls_first.unwrap_or(descending);
-        by.push(Order { by: Formula::Column(at), descending, nulls_first });
+        by.push(ordered(each, at)?);
     }
-    let groups = lowering.groups;
-    Ok(Lowered { outputs, names, hidden, order: by, having, groups })
+    let (groups, windows) = (lowering.groups, lowering.windows.unwrap_or_default());
+    Ok(Lowered { outputs, names, hidden, order: by, having, groups, windows })
+}
+
+/// Which groups are wanted: of those that are, windows tell.
+fn having(lowering: &mut Lowering<'_>, select: &Select) -> Result<Option<Formula>, SqlError> {
+    let windows = lowering.windows.take();
+    let clause = std::mem::replace(&mut lowering.clause, "HAVING");
+    let having = select.having.as_ref().map(|having| lowering.truth(having)).transpose();
+    (lowering.windows, lowering.clause) = (windows, clause);
+    having
+}
+
+/// The order by the column of a place that ORDER BY says.
+pub(crate) fn ordered(each: &OrderByExpr, at: usize) -> Result<Order, SqlError> {
+    let OrderByExpr { expr, options, .. } = each;
+    let descending = match &options.sort {
+        None | Some(OrderBySort::Asc) => false,
+        Some(OrderBySort::Desc) => true,
+        Some(OrderBySort::Using(_)) => {
+            return span::error(expr, "write ASC or DESC in place of USING");
+        }
+    };
+    let nulls_first = options.nulls_first.unwrap_or(descending);
+    Ok(Order { by: Formula::Column(at), descending, nulls_first })
 }
 
 /// The groups of a SELECT that has any.
@@ -286,40 +324,47 @@ impl Lowered {
         let wanted = limits.limit.map(|limit| limit.saturating_add(limits.offset));
         let mut all: Vec<&Typed> = self.outputs.iter().chain(&self.hidden).collect();
         let mut order = self.order;
+        let are_alone = self.windows.is_empty();
         let input = match &self.groups {
             Some(groups) => {
                 if order.is_empty() {
                     order.extend(by_window(groups, &all));
                 }
-                filtered(grouped(source, condition, groups, sources_max), self.having)
+                let input = grouped(source, condition, groups, sources_max);
+                self.windows.over(filtered(input, self.having))
             }
             None => {
+                // What is told of rows by others is told of all of them, partition by partition.
                 let times = order.first().and_then(|order| is_time(order, &all));
+                let times = times.filter(|_| are_alone);
                 let descending = times.unwrap_or(false);
                 if times.is_some() && order.len() == 1 && matches!(source, Source::Table(_)) {
                     // So they are read.
                     order.clear();
                     all.truncate(self.outputs.len());
                 }
-                let rows_max = wanted.filter(|_| order.is_empty() && !is_distinct);
-                // Rows that are put in order, or of which some go, need not come in any.
-                let by = match times.is_some() || order.is_empty() && !is_distinct {
+                let are_first = order.is_empty() && !is_distinct && are_alone;
+                let rows_max = wanted.filter(|_| are_first);
+                // Rows that are put in order, or of which some go, need not come in any. Those that
+                // no window tells apart are in the order of their times.
+                let by = match times.is_some() || are_first || !are_alone {
                     true => sift::Order::ByTime { descending },
                     false => sift::Order::BySource,
                 };
-                match source {
+                let input = match source {
                     Source::Table(table) => {
                         scan(&table, condition.as_ref(), (by, rows_max), sources_max)
                     }
                     Source::Rows(relation) => filtered(relation, condition),
-                }
+                };
+                self.windows.over(input)
             }
         };
         let count = self.outputs.len();
         let columns = all.iter().map(|typed| typed.formula.clone()).collect();
         let mut relation = match &self.groups {
-            Some(groups) => calculated(input, columns, groups.keys.len() + groups.folds.len()),
-            None => Relation::Calculated { input: Box::new(input), columns },
+            Some(groups) if are_alone => calculated(input, columns, groups.width()),
+            _ => Relation::Calculated { input: Box::new(input), columns },
         };
         let places = || (0..count).map(Formula::Column).collect();
         if is_distinct {

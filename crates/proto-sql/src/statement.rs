@@ -10,6 +10,7 @@ use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 /// Operators that a statement may have: what is made of them stands one in the other, and takes of
@@ -135,7 +136,8 @@ impl Statement {
         catalogue: &Catalogue<'_>,
         parameters: &Parameters,
     ) -> Result<Planned, SqlError> {
-        let ground = Ground { catalogue, parameters };
+        let tables = Cell::new(0);
+        let ground = Ground { catalogue, parameters, tables: &tables };
         let rows = match &self.of {
             Of::Query(query) => query::plan(ground, query)?,
             Of::Tables(like) => listing::show_tables(ground, like.as_deref())?,

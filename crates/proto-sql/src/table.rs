@@ -95,7 +95,7 @@ pub(crate) fn from(
     let one = match from {
         [] => {
             let rows = Relation::Listed { columns: 0, rows: [Vec::new()].into() };
-            return Ok((Source::Rows(rows), Scope::default()));
+            return Ok((Source::Rows(rows), Scope { tables: 1, ..Scope::default() }));
         }
         [one] => one,
         [_, second, ..] => return Err(refused::join(second.span())),
@@ -122,8 +122,8 @@ fn of_rows(mut rows: Rows, alias: Option<&TableAlias>, name: Option<&str>) -> (S
         query::rename(&mut rows, &names);
     }
     let table = alias.map_or(name.unwrap_or("the subquery"), |alias| &alias.name.value);
-    let scope = Scope { table: Some(table.into()), columns: rows.columns, queries: rows.queries };
-    (Source::Rows(rows.relation), scope)
+    let Rows { relation, columns, queries, tables } = rows;
+    (Source::Rows(relation), Scope { table: Some(table.into()), columns, queries, tables })
 }
 
 fn named(
@@ -133,8 +133,10 @@ fn named(
 ) -> Result<(Source, Scope), SqlError> {
     let text = plain_name(name);
     if let Some(rows) = known.queries.get(&text) {
-        return Ok(of_rows(rows.clone(), alias, Some(&text)));
+        known.ground.read(rows.tables, name.span())?;
+        return Ok(of_rows(Rows::clone(rows), alias, Some(&text)));
     }
+    known.ground.read(1, name.span())?;
     if let Some(rows) = listing::of_schema(known.ground, name)? {
         return Ok(of_rows(rows, alias, Some(&text)));
     }
@@ -148,7 +150,8 @@ fn named(
         let text = "a table's columns keep their names: write AS in SELECT";
         return Err(SqlError::at(alias.name.span, text));
     }
-    Ok((Source::Table(Box::new(table)), Scope { table: Some(own), columns, queries: 0 }))
+    let scope = Scope { table: Some(own), columns, queries: 0, tables: 1 };
+    Ok((Source::Table(Box::new(table)), scope))
 }
 
 /// The table of a name. Dots are part of it, unless they stand behind the name of a schema.

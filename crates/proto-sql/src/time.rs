@@ -3,6 +3,13 @@
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
+use std::sync::Arc;
+
+/// The name of a time zone as IANA spells it; nothing where it has none such.
+pub(crate) fn zone(name: &str) -> Option<Arc<str>> {
+    let zone = TimeZone::get(name.trim()).ok().filter(|zone| !zone.is_unknown())?;
+    Some(zone.iana_name().unwrap_or(name).into())
+}
 
 const SECOND_NS: i128 = 1_000_000_000;
 const DAY_NS: i128 = 86_400 * SECOND_NS;
@@ -166,6 +173,22 @@ mod tests {
             assert_eq!(found.filter(|l| l.months < 1_000_000), expected, "{text}");
         }
         assert_eq!(length("5", Some("MINUTE")), nanos(300 * SECOND_NS));
+    }
+
+    #[test]
+    fn zones_have_names() {
+        for (name, expected) in [
+            ("Europe/Berlin", Some("Europe/Berlin")),
+            ("europe/BERLIN", Some("Europe/Berlin")),
+            ("Etc/GMT-3", Some("Etc/GMT-3")),
+            ("UTC", Some("UTC")),
+            ("UTC+3", None),
+            ("+03:00", None),
+            ("Etc/Unknown", None),
+            ("", None),
+        ] {
+            assert_eq!(zone(name).as_deref(), expected, "{name}");
+        }
     }
 
     #[test]

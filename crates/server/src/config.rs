@@ -164,8 +164,8 @@ settings! {
     /// over instead of new ones: the disk confirms that sooner. They go when the server
     /// stops, and when room is short; `0B` keeps none.
     wal_spare: ByteSize = ByteSize(256 << 20), "wal.spare", "wal-spare";
-    /// How long samples are kept, where a database or policy says nothing else. Older samples are
-    /// not shown and not accepted; files follow.
+    /// How long samples are kept, where a database or policy says nothing else: an hour at least.
+    /// Older samples are not shown and not accepted; files follow.
     retention_time: Keep = Keep(None), "retention.time", "retention";
     /// Room that the stored samples may take on the disk, the log not counted; beyond it the oldest
     /// go first, part by part. A start that finds more says how much goes.

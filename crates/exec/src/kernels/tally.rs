@@ -17,6 +17,10 @@ pub(crate) enum Figure {
     Sum,
     /// Σx / n as a float; the sum of the integers of each series wraps around, those sums do not.
     Mean,
+    /// Σx; where integers are too small for it, a float.
+    WideSum,
+    /// Σx / n as a float, in which nothing wraps around.
+    WideMean,
     /// One of them, with its time.
     Choice(Choice),
 }
@@ -75,11 +79,13 @@ impl Choice {
 }
 
 /// A figure under way.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Tally {
     Count(i64),
     Sum(Total),
     Mean(Total, u64),
+    WideSum(Total),
+    WideMean(Total, u64),
     Choice {
         choice: Choice,
         time_ns: i64,
@@ -94,6 +100,8 @@ impl Tally {
             Figure::Count => Self::Count(0),
             Figure::Sum => Self::Sum(Total::default()),
             Figure::Mean => Self::Mean(Total::default(), 0),
+            Figure::WideSum => Self::WideSum(Total::default()),
+            Figure::WideMean => Self::WideMean(Total::default(), 0),
             Figure::Choice(choice) => Self::Choice { choice, time_ns: 0, value: Item::Null },
         }
     }
@@ -109,8 +117,8 @@ impl Tally {
     pub(crate) fn add(&mut self, time_ns: i64, item: Item) -> usize {
         match self {
             Self::Count(count) => *count += 1,
-            Self::Sum(sum) => return sum.add(&item),
-            Self::Mean(sum, count) => {
+            Self::Sum(sum) | Self::WideSum(sum) => return sum.add(&item),
+            Self::Mean(sum, count) | Self::WideMean(sum, count) => {
                 *count += 1;
                 return sum.add(&item);
             }
@@ -130,11 +138,7 @@ impl Tally {
 
     /// Adds a run of integers, whose times ascend.
     pub(crate) fn add_integers(&mut self, times_ns: &[i64], run: &[i64]) {
-        let sum = |total: &mut Total| {
-            let sum = run.iter().fold(0, |a: i64, b| a.wrapping_add(*b));
-            total.add(&Item::Integer(sum));
-        };
-        self.add_run(times_ns, run, sum, Item::Integer);
+        self.add_run(times_ns, run, |total| total.add_integers(run), Item::Integer);
     }
 
     /// Adds values that are stored as whole numbers; `time_ns` tells the time of each by its
@@ -147,8 +151,8 @@ impl Tally {
     ) {
         match self {
             Self::Count(total) => *total += wholes.len() as i64,
-            Self::Sum(total) => total.add_wholes(wholes, stand_for),
-            Self::Mean(total, counted) => {
+            Self::Sum(total) | Self::WideSum(total) => total.add_wholes(wholes, stand_for),
+            Self::Mean(total, counted) | Self::WideMean(total, counted) => {
                 total.add_wholes(wholes, stand_for);
                 *counted += wholes.len() as u64;
             }
@@ -170,8 +174,8 @@ impl Tally {
     ) {
         match self {
             Self::Count(total) => *total += run.len() as i64,
-            Self::Sum(total) => sum(total),
-            Self::Mean(total, counted) => {
+            Self::Sum(total) | Self::WideSum(total) => sum(total),
+            Self::Mean(total, counted) | Self::WideMean(total, counted) => {
                 sum(total);
                 *counted += run.len() as u64;
             }
@@ -191,7 +195,7 @@ impl Tally {
         let are_numbers = summary.numeric && !summary.has_nan;
         are_numbers
             && match (figure, kind) {
-                (Figure::Sum | Figure::Mean, Kind::Float) => {
+                (Figure::Sum | Figure::Mean | Figure::WideSum | Figure::WideMean, Kind::Float) => {
                     summary.kinds == 1 && summary.decimal_sum().is_some_and(|sum| Sum::takes(&sum))
                 }
                 (_, Kind::Float) => summary.kinds == 1,
@@ -214,8 +218,8 @@ impl Tally {
     ) {
         let (time_ns, value) = match self {
             Self::Count(total) => return *total += i64::from(count),
-            Self::Sum(total) => return total.add_block(summary, kind),
-            Self::Mean(total, counted) => {
+            Self::Sum(total) | Self::WideSum(total) => return total.add_block(summary, kind),
+            Self::Mean(total, counted) | Self::WideMean(total, counted) => {
                 *counted += u64::from(count);
                 return total.add_block(summary, kind);
             }
@@ -239,8 +243,9 @@ impl Tally {
         other.turn();
         match (&mut *self, other) {
             (Self::Count(a), Self::Count(b)) => *a += b,
-            (Self::Sum(a), Self::Sum(b)) => a.absorb(&b),
-            (Self::Mean(a, counted), Self::Mean(b, more)) => {
+            (Self::Sum(a), Self::Sum(b)) | (Self::WideSum(a), Self::WideSum(b)) => a.absorb(&b),
+            (Self::Mean(a, counted), Self::Mean(b, more))
+            | (Self::WideMean(a, counted), Self::WideMean(b, more)) => {
                 a.absorb(&b);
                 *counted += more;
             }
@@ -264,6 +269,11 @@ impl Tally {
                 let mean = to_f64(&sum.finish()).map(|sum| sum / count as f64);
                 (None, mean.map_or(Item::Null, Item::Float))
             }
+            Self::WideSum(sum) => (None, sum.finish_wide()),
+            Self::WideMean(sum, count) => {
+                let mean = sum.wide().map(|sum| sum / count as f64);
+                (None, mean.map_or(Item::Null, Item::Float))
+            }
             Self::Choice { time_ns, value, .. } => (Some(time_ns), value),
         }
     }
@@ -272,7 +282,9 @@ impl Tally {
     pub(crate) fn is_null(&self) -> bool {
         match self {
             Self::Count(_) => false,
-            Self::Sum(sum) | Self::Mean(sum, _) => sum.is_null(),
+            Self::Sum(sum) | Self::Mean(sum, _) | Self::WideSum(sum) | Self::WideMean(sum, _) => {
+                sum.is_null()
+            }
             Self::Choice { value, .. } => value.is_null(),
         }
     }
@@ -280,7 +292,10 @@ impl Tally {
     /// Memory outside the struct.
     pub(crate) fn bytes_outside(&self) -> usize {
         match self {
-            Self::Sum(total) | Self::Mean(total, _) => total.bytes_outside(),
+            Self::Sum(total)
+            | Self::Mean(total, _)
+            | Self::WideSum(total)
+            | Self::WideMean(total, _) => total.bytes_outside(),
             Self::Choice { value, .. } => value.bytes_outside(),
             Self::Count(_) => 0,
         }

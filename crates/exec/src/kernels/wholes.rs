@@ -44,18 +44,52 @@ impl Wholes {
         Cell { bits: whole as u64, kind: Kind::Float, scale: self.scale }.to_f64()
     }
 
-    /// What they come to; of integers the sum wraps around.
+    /// What they come to.
     pub(super) fn sum(self, wholes: &[i64]) -> WholesSum {
-        let sum = wholes.iter().fold(0i64, |sum, whole| sum.wrapping_add(*whole));
         match self.kind {
-            Kind::Float => WholesSum::Decimals(DecimalSum { sum, scale: self.scale, most: 0 }),
-            _ => WholesSum::Integer(sum),
+            Kind::Float => {
+                let sum = wholes.iter().fold(0i64, |sum, whole| sum.wrapping_add(*whole));
+                WholesSum::Decimals(DecimalSum { sum, scale: self.scale, most: 0 })
+            }
+            _ => WholesSum::Integer(exact(wholes)),
         }
     }
 }
 
 /// The sum of whole numbers.
 pub(super) enum WholesSum {
-    Integer(i64),
+    Integer(i128),
     Decimals(DecimalSum),
+}
+
+/// What integers come to. Their upper and their lower halves are added apart: sums of halves have
+/// room for 2^31 numbers in 64 bits, and are made several at a time.
+pub(super) fn exact(wholes: &[i64]) -> i128 {
+    const HALF: u64 = u32::MAX as u64;
+    let (mut upper, mut lower) = (0i64, 0u64);
+    for &whole in wholes {
+        upper = upper.wrapping_add(whole >> 32);
+        lower = lower.wrapping_add(whole as u64 & HALF);
+    }
+    (i128::from(upper) << 32) + i128::from(lower)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Held against the additions of the compiler, one by one.
+        #[test]
+        fn integers_add_up_exactly(
+            wholes in prop::collection::vec(
+                prop_oneof![any::<i64>(), Just(i64::MIN), Just(i64::MAX), -3i64..3],
+                0..200,
+            ),
+        ) {
+            let expected = wholes.iter().fold(0i128, |sum, whole| sum + i128::from(*whole));
+            prop_assert_eq!(exact(&wholes), expected);
+        }
+    }
 }

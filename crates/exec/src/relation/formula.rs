@@ -219,17 +219,23 @@ fn of_arguments(formula: &Formula, strip: &Strip, effort: &Effort<'_>) -> Result
             each_row(&[of(value)?], effort, |items| converted(first_of_items(items).clone(), *to))
         }
         Formula::Window { time, bucket } => {
+            let clock = instant::Clock::of(bucket.zone.as_deref())?;
             each_row(&[of(time)?], effort, |items| match first_of_items(items) {
-                Item::Time(time_ns) => Ok(Item::Time(instant::window_start(*time_ns, bucket)?)),
+                Item::Time(time_ns) => {
+                    Ok(Item::Time(instant::window_start(*time_ns, bucket, &clock)?))
+                }
                 _ => Ok(Item::Null),
             })
         }
-        Formula::Part { time, part } => each_row(&[of(time)?], effort, |items| {
-            Ok(match first_of_items(items) {
-                Item::Time(time_ns) => instant::part(*time_ns, *part),
-                _ => Item::Null,
+        Formula::Part { time, part, zone } => {
+            let clock = instant::Clock::of(zone.as_deref())?;
+            each_row(&[of(time)?], effort, |items| {
+                Ok(match first_of_items(items) {
+                    Item::Time(time_ns) => instant::part(clock.local_ns(*time_ns)?, *part),
+                    _ => Item::Null,
+                })
             })
-        }),
+        }
         _ => Ok(Column::Same(Item::Null, strip.rows)),
     }
 }

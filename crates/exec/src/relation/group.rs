@@ -265,8 +265,8 @@ impl State {
         let choice = |choice| Of::Tally(Tally::new(Figure::Choice(choice)));
         let of = match plan.fold {
             Fold::Rows | Fold::Count => Of::Tally(Tally::new(Figure::Count)),
-            Fold::Sum => Of::Tally(Tally::new(Figure::Sum)),
-            Fold::Mean => Of::Tally(Tally::new(Figure::Mean)),
+            Fold::Sum => Of::Tally(Tally::new(Figure::WideSum)),
+            Fold::Mean => Of::Tally(Tally::new(Figure::WideMean)),
             Fold::Smallest => choice(Choice::Smallest),
             Fold::Largest => choice(Choice::Largest),
             Fold::Earliest => choice(Choice::Earliest),

@@ -93,7 +93,11 @@ impl<'q> Sorted<'q> {
 }
 
 /// The order of two rows by their keys; keys behind those that differ are not looked at.
-fn compare<'i>(by: &[Order], a: impl Iterator<Item = Cow<'i, Item>>, b: &[Item]) -> Ordering {
+pub(super) fn compare<'i>(
+    by: &[Order],
+    a: impl Iterator<Item = Cow<'i, Item>>,
+    b: &[Item],
+) -> Ordering {
     for ((order, a), b) in by.iter().zip(a).zip(b) {
         let first = |is_first: bool| if is_first { Ordering::Less } else { Ordering::Greater };
         let told = match (a.is_null(), b.is_null()) {

@@ -17,6 +17,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+mod beside;
+
 /// Two integers, or none, a row.
 type Pair = (Option<i64>, Option<i64>);
 

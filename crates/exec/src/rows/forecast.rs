@@ -5,7 +5,7 @@
 //! Mead, "A simplex method for function minimization", 1965, find from sixteen starting points.
 
 use crate::Error;
-use crate::limits::Meter;
+use crate::limits::{Meter, Turns};
 use foliot_plan::rows::Forecast;
 
 /// Where the search for the best parameters ends.
@@ -13,6 +13,9 @@ const EPSILON: f64 = 1e-4;
 /// Starting points of each weight.
 const GUESSES: [f64; 2] = [0.3, 0.7];
 const STEPS_MAX: usize = 1000;
+/// What a step of the model takes at most: its value, what a run makes of it, and the answer's time
+/// and value.
+const STEP_BYTES: usize = 32;
 
 /// The forecast, as times and values.
 pub(super) fn forecast(
@@ -39,8 +42,10 @@ pub(super) fn forecast(
     let count = usize::try_from(plan.count).unwrap_or(usize::MAX);
     let steps = usize::try_from(span).unwrap_or(usize::MAX).saturating_add(1);
     let mut charge = meter.open();
-    charge.resize(steps.saturating_add(count).saturating_mul(16))?;
-    let mut values = vec![first];
+    charge.resize(steps.saturating_add(count).saturating_mul(STEP_BYTES))?;
+    let mut turns = Turns::default();
+    let mut values = Vec::with_capacity(steps);
+    values.push(first);
     let mut time_ns = round(first_ns);
     for &(at_ns, value) in points.get(1..).unwrap_or_default() {
         let rounded = round(at_ns);
@@ -49,6 +54,7 @@ pub(super) fn forecast(
         }
         time_ns += plan.width_ns;
         while rounded != time_ns {
+            turns.turn(meter)?;
             values.push(f64::NAN);
             time_ns += plan.width_ns;
         }
@@ -57,7 +63,7 @@ pub(super) fn forecast(
     let mut model = Model { values, is_seasonal };
     let start = model.start(season);
     let best = model.fit(start, meter)?;
-    let forecast = model.run(count, best);
+    let forecast = model.run(count, best, meter)?;
     let skipped = if plan.with_fit { 0 } else { model.values.len() };
     let origin_ns = if plan.with_fit { first_ns } else { last_ns + plan.width_ns };
     let results = forecast.into_iter().skip(skipped).zip(0i64..);
@@ -108,14 +114,10 @@ impl Model {
                 *weight = if number >> (3 - place) & 1 == 0 { GUESSES[0] } else { GUESSES[1] };
             }
             meter.check(self.values.len())?;
-            // Every look at the error is work of its own, as long as there are values.
-            let error = |parameters: &mut [f64]| {
-                meter.check(0)?;
-                Ok(self.error(parameters))
-            };
+            let error = |parameters: &mut [f64]| self.error(parameters, meter);
             let mut charge = meter.open();
             charge.resize(simplex_bytes(start.len()))?;
-            let (error, parameters) = minimise(&start, error)?;
+            let (error, parameters) = minimise(&start, error, meter)?;
             if best.as_ref().is_none_or(|(least, _)| error < *least) {
                 best = Some((error, parameters));
             }
@@ -123,10 +125,12 @@ impl Model {
         Ok(best.map_or(start, |(_, parameters)| parameters))
     }
 
-    /// The squared error of the model's values.
-    fn error(&self, parameters: &mut [f64]) -> f64 {
+    /// The squared error of the model's values. Every look at it is work of its own, as long as
+    /// there are values.
+    fn error(&self, parameters: &mut [f64], meter: &Meter) -> Result<f64, Error> {
+        meter.check(0)?;
         let mut constrained = parameters.to_vec();
-        let modelled = self.run_in(0, &mut constrained);
+        let modelled = self.run_in(0, &mut constrained, meter)?;
         parameters.copy_from_slice(&constrained);
         let mut error = 0.0;
         for (value, modelled) in self.values.iter().zip(modelled) {
@@ -134,31 +138,45 @@ impl Model {
                 continue;
             }
             if modelled.is_nan() {
-                return f64::INFINITY;
+                return Ok(f64::INFINITY);
             }
             error += (modelled - value) * (modelled - value);
         }
-        error
+        Ok(error)
     }
 
-    fn run(&self, ahead: usize, mut parameters: Vec<f64>) -> Vec<f64> {
-        self.run_in(ahead, &mut parameters)
+    fn run(
+        &self,
+        ahead: usize,
+        mut parameters: Vec<f64>,
+        meter: &Meter,
+    ) -> Result<Vec<f64>, Error> {
+        self.run_in(ahead, &mut parameters, meter)
     }
 
     /// The model's values, and `ahead` more. Parameters are cut to their range, and seasons are
     /// left as the run has changed them: the search goes on from there.
-    fn run_in(&self, ahead: usize, parameters: &mut [f64]) -> Vec<f64> {
-        let Some((head, seasons)) = parameters.split_at_mut_checked(6) else { return Vec::new() };
-        let &mut [ref mut weights @ .., level, trend] = head else { return Vec::new() };
+    fn run_in(
+        &self,
+        ahead: usize,
+        parameters: &mut [f64],
+        meter: &Meter,
+    ) -> Result<Vec<f64>, Error> {
+        let none = || Ok(Vec::new());
+        let Some((head, seasons)) = parameters.split_at_mut_checked(6) else { return none() };
+        let &mut [ref mut weights @ .., level, trend] = head else { return none() };
         weights.iter_mut().for_each(|weight| *weight = weight.clamp(0.0, 1.0));
-        let &mut [alpha, beta, gamma, phi] = weights else { return Vec::new() };
+        let &mut [alpha, beta, gamma, phi] = weights else { return none() };
         let (mut level, mut trend, mut damping) = (level, trend, phi);
         let mut value = self.value(0);
         let mut offset = seasons.len().saturating_sub(1);
         let count = self.values.len() + ahead;
         let mut out = Vec::with_capacity(count);
         out.push(value);
+        // A run may have millions of steps: windows of a nanosecond make them of two points.
+        let mut turns = Turns::default();
         for step in 1..count {
+            turns.turn(meter)?;
             let (mut season, mut season_ahead) = (1.0, 1.0);
             let length = seasons.len();
             if self.is_seasonal && length > 0 {
@@ -182,7 +200,7 @@ impl Model {
             }
             out.push(value);
         }
-        out
+        Ok(out)
     }
 }
 
@@ -210,6 +228,7 @@ fn simplex_bytes(parameters: usize) -> usize {
 fn minimise(
     start: &[f64],
     error: impl Fn(&mut [f64]) -> Result<f64, Error>,
+    meter: &Meter,
 ) -> Result<(f64, Vec<f64>), Error> {
     let n = start.len();
     let (count, root) = (n as f64, (n as f64 + 1.0).sqrt());
@@ -229,7 +248,7 @@ fn minimise(
         corners.push((error(&mut corner)?, corner));
     }
     for _ in 0..STEPS_MAX {
-        step(&mut corners, &error)?;
+        step(&mut corners, &error, meter)?;
         let mean = corners.iter().map(|(error, _)| error).sum::<f64>() / (count + 1.0);
         let spread: f64 =
             corners.iter().map(|(error, _)| (error - mean) * (error - mean) / count).sum();
@@ -257,6 +276,7 @@ fn position(corners: &[(f64, Vec<f64>)], is_better: impl Fn(f64, f64) -> bool) -
 fn step(
     corners: &mut [(f64, Vec<f64>)],
     error: &impl Fn(&mut [f64]) -> Result<f64, Error>,
+    meter: &Meter,
 ) -> Result<(), Error> {
     let worst = position(corners, |a, b| a > b);
     let best = position(corners, |a, b| a < b);
@@ -271,12 +291,14 @@ fn step(
     let n = corners.len() - 1;
     let worst_corner = corners.get(worst).map(|(_, corner)| corner.clone()).unwrap_or_default();
     let others = || corners.iter().enumerate().filter(|(at, _)| *at != worst);
-    let centre: Vec<f64> = (0..n)
-        .map(|axis| {
-            let values = others().filter_map(|(_, (_, corner))| corner.get(axis));
-            values.sum::<f64>() / n as f64
-        })
-        .collect();
+    // With a season of thousands each axis is a walk through thousands of corners.
+    let mut turns = Turns::default();
+    let centre = (0..n).map(|axis| {
+        turns.turn(meter)?;
+        let values = others().filter_map(|(_, (_, corner))| corner.get(axis));
+        Ok(values.sum::<f64>() / n as f64)
+    });
+    let centre = centre.collect::<Result<Vec<f64>, Error>>()?;
     let along = |scale: f64, from: &[f64]| -> Vec<f64> {
         centre.iter().zip(from).map(|(centre, from)| centre + scale * (from - centre)).collect()
     };
@@ -303,6 +325,7 @@ fn step(
     }
     let best_corner = corners.get(best).map(|(_, corner)| corner.clone()).unwrap_or_default();
     for (at, (_, corner)) in corners.iter_mut().enumerate() {
+        turns.turn(meter)?;
         if at != best {
             let halves = corner.iter_mut().zip(&best_corner);
             halves.for_each(|(value, best)| *value = best + (*value - best) / 2.0);
@@ -333,7 +356,8 @@ mod tests {
             let [x, y] = p else { return Ok(f64::NAN) };
             Ok(100.0 * (*y - *x * *x).powi(2) + (1.0 - *x).powi(2))
         };
-        let (error, found) = minimise(&[-1.2, 1.0], valley).unwrap();
+        let meter = Meter::new(Limits::default(), Cancel::default());
+        let (error, found) = minimise(&[-1.2, 1.0], valley, &meter).unwrap();
         assert!(error < 1e-3, "{error} at {found:?}");
     }
 
@@ -350,6 +374,27 @@ mod tests {
             Meter::new(Limits { memory_bytes: 1 << 20, ..Limits::default() }, Cancel::default());
         let found = forecast(&plan, &points, &small);
         assert!(matches!(found, Err(Error::Memory { .. })), "{found:?}");
+    }
+
+    /// Two points and windows of a nanosecond are a run of forty million steps, which takes far
+    /// longer than anybody who gave up waits. The clock is the oracle.
+    #[test]
+    fn a_long_run_ends_soon_when_it_is_stopped() {
+        let points = [(0, 1.0), (40_000_000, 2.0)];
+        let plan = Forecast { count: 1, season: 0, with_fit: false, width_ns: 1 };
+        let cancel = Cancel::default();
+        let limits = Limits { memory_bytes: 4 << 30, ..Limits::default() };
+        let meter = Meter::new(limits, cancel.clone());
+        let gave_up = std::thread::spawn(move || {
+            std::thread::sleep(std::time::Duration::from_millis(100));
+            cancel.cancel();
+            std::time::Instant::now()
+        });
+        let found = forecast(&plan, &points, &meter);
+        let ended = std::time::Instant::now();
+        assert!(matches!(found, Err(Error::Cancelled)), "{found:?}");
+        let late = ended.saturating_duration_since(gave_up.join().unwrap());
+        assert!(late < std::time::Duration::from_millis(500), "{late:?}");
     }
 
     #[test]

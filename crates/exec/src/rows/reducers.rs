@@ -20,6 +20,8 @@ pub(super) fn figure_of(function: &Reducer) -> Option<Figure> {
         Reducer::Count => Figure::Count,
         Reducer::Sum => Figure::Sum,
         Reducer::Mean => Figure::Mean,
+        Reducer::WideSum => Figure::WideSum,
+        Reducer::WideMean => Figure::WideMean,
         Reducer::Min => Figure::Choice(Choice::Smallest),
         Reducer::Max => Figure::Choice(Choice::Largest),
         Reducer::First => Figure::Choice(Choice::Earliest),

@@ -121,12 +121,14 @@ pub enum Formula {
         /// Where windows lie.
         bucket: Bucket,
     },
-    /// A part of a time in UTC, as a number.
+    /// A part of a time, as a number.
     Part {
         /// The time.
         time: Box<Formula>,
         /// Which one.
         part: Part,
+        /// The zone by whose clock, one of IANA's names; nothing is UTC.
+        zone: Option<Arc<str>>,
     },
 }
 
@@ -152,8 +154,10 @@ pub enum Kept {
 pub struct Bucket {
     /// How long they are, above 0.
     pub width: Width,
-    /// Where one of them begins, in nanoseconds since 1970.
+    /// Where one of them begins, in nanoseconds since 1970, by the clock of the zone.
     pub origin_ns: i64,
+    /// The zone by whose clock, one of IANA's names; nothing is UTC.
+    pub zone: Option<Arc<str>>,
 }
 
 /// How long windows are.
@@ -161,7 +165,7 @@ pub struct Bucket {
 pub enum Width {
     /// So many nanoseconds.
     Nanos(i64),
-    /// So many months of the calendar, in UTC.
+    /// So many months of the calendar.
     Months(i32),
 }
 

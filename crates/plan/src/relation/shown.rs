@@ -4,8 +4,11 @@
 //! and those of inner queries stand in those of outer ones: texts are cut off, and no more is
 //! looked at than what they show.
 
-use super::{Column, Fold, Folded, Formula, Grouped, Kept, Order, Relation, Selected, Width};
-use crate::rows::{Calculate, Carried, Operator, Reduce, Rows, Scan};
+use super::{
+    Beside, Column, Fold, Folded, Formula, Frame, Grouped, Kept, Neighbours, Order, Relation,
+    Selected, Width,
+};
+use crate::rows::{Calculate, Carried, Operator, Reduce, Reducer, Rows, Scan};
 use crate::told::{span, tested, word};
 use foliot_model::Item;
 
@@ -78,6 +81,15 @@ impl Folded {
     }
 }
 
+impl Beside {
+    /// What is told of a row of `input`: `lag(load, 1)`.
+    pub(super) fn shown(&self, input: &Relation) -> String {
+        let mut text = Text::default();
+        beside(&mut text, self, input);
+        text.0
+    }
+}
+
 impl Order {
     /// By what rows of `input` are ordered.
     pub(super) fn shown(&self, input: &Relation) -> String {
@@ -132,7 +144,12 @@ fn reduce_of(rows: &Rows) -> Option<&Reduce> {
 
 /// A fold of what is stored: `mean(ph)`.
 fn reduced(reduce: &Reduce) -> String {
-    format!("{}({})", word(&reduce.function), field_of(reduce))
+    let name = match &reduce.function {
+        Reducer::WideSum => "sum".to_owned(),
+        Reducer::WideMean => "mean".to_owned(),
+        function => word(function),
+    };
+    format!("{name}({})", field_of(reduce))
 }
 
 /// The field that is folded.
@@ -156,6 +173,16 @@ fn column(text: &mut Text, place: usize, of: &Relation) {
         Relation::Calculated { input, columns } => {
             columns.get(place).into_iter().for_each(|of| formula(text, of, input));
         }
+        Relation::Appended(of) => {
+            of.first().into_iter().for_each(|input| column(text, place, input));
+        }
+        Relation::Windowed(of) => {
+            let told = place.checked_sub(columns(&of.input)).map(|place| of.told.get(place));
+            match told {
+                Some(told) => told.into_iter().for_each(|told| beside(text, told, &of.input)),
+                None => column(text, place, &of.input),
+            }
+        }
         Relation::Grouped(of) => {
             let Grouped { input, keys, folds } = &**of;
             match (keys.get(place), folds.get(place.saturating_sub(keys.len()))) {
@@ -167,6 +194,22 @@ fn column(text: &mut Text, place: usize, of: &Relation) {
     }
 }
 
+/// How many columns the rows of a relation have.
+fn columns(of: &Relation) -> usize {
+    match of {
+        Relation::Listed { columns, .. } => *columns,
+        Relation::Stored(scan) => 1 + scan.carried.len(),
+        Relation::Selected(of) => of.columns.len(),
+        Relation::Filtered { input, .. }
+        | Relation::Sorted { input, .. }
+        | Relation::Limited { input, .. } => columns(input),
+        Relation::Calculated { columns, .. } => columns.len(),
+        Relation::Grouped(of) => of.keys.len() + of.folds.len(),
+        Relation::Appended(of) => of.first().map_or(0, columns),
+        Relation::Windowed(of) => columns(&of.input) + of.told.len(),
+    }
+}
+
 fn carried(scan: &Scan, place: usize) -> &str {
     match place.checked_sub(1).map(|place| scan.carried.get(place)) {
         None => "time",
@@ -175,15 +218,56 @@ fn carried(scan: &Scan, place: usize) -> &str {
     }
 }
 
-fn folded(text: &mut Text, of: &Folded, input: &Relation) {
-    let name = match of.fold {
+/// What a fold is called.
+fn named(fold: Fold) -> String {
+    match fold {
         Fold::Smallest => "min".to_owned(),
         Fold::Largest => "max".to_owned(),
         Fold::Rows => "count(rows)".to_owned(),
         Fold::Quantile(share) => format!("{share} quantile"),
         fold => word(&fold),
+    }
+}
+
+/// What is told of a row by its neighbours: `lag(load, 1)`, `sum(load) of 2 rows before to 0 behind`.
+fn beside(text: &mut Text, of: &Beside, input: &Relation) {
+    let (name, frame) = match of.what {
+        Neighbours::Number => return text.put("row number"),
+        Neighbours::Rank => return text.put("rank"),
+        Neighbours::DenseRank => return text.put("dense rank"),
+        Neighbours::Shifted(by) => {
+            text.put(if by < 0 { "lag(" } else { "lead(" });
+            formula(text, &of.of, input);
+            return text.put(&format!(", {})", by.unsigned_abs()));
+        }
+        Neighbours::Folded(Fold::Rows, frame) => {
+            text.put("count(rows)");
+            return framed(text, frame);
+        }
+        Neighbours::First(frame) => ("first".to_owned(), frame),
+        Neighbours::Last(frame) => ("last".to_owned(), frame),
+        Neighbours::Folded(fold, frame) => (named(fold), frame),
     };
-    text.put(&name);
+    text.put(&format!("{name}("));
+    formula(text, &of.of, input);
+    text.put(")");
+    framed(text, frame);
+}
+
+/// Which rows a frame has: ` of rows from 2 before to 0 behind`.
+fn framed(text: &mut Text, frame: Frame) {
+    let Frame::Rows(from, to) = frame else { return };
+    let place = |at: Option<i64>, end: &str| match at {
+        None => end.to_owned(),
+        Some(at) if at < 0 => format!("{} before", at.unsigned_abs()),
+        Some(at) => format!("{at} behind"),
+    };
+    let (from, to) = (place(from, "the first"), place(to, "the last"));
+    text.put(&format!(" of rows from {from} to {to}"));
+}
+
+fn folded(text: &mut Text, of: &Folded, input: &Relation) {
+    text.put(&named(of.fold));
     if of.fold != Fold::Rows {
         text.put(if of.is_distinct { "(distinct " } else { "(" });
         formula(text, &of.of, input);
@@ -261,10 +345,12 @@ fn formula(text: &mut Text, of: &Formula, input: &Relation) {
         Formula::Window { time, bucket } => {
             formula(text, time, input);
             text.put(&width(bucket.width));
+            text.put(&by_clock(bucket.zone.as_deref()));
         }
-        Formula::Part { time, part } => {
+        Formula::Part { time, part, zone } => {
             text.put(&format!("{} of ", word(part)));
             operand(text, time, input, u8::MAX);
+            text.put(&by_clock(zone.as_deref()));
         }
     }
 }
@@ -313,6 +399,11 @@ fn width(of: Width) -> String {
         Width::Months(1) => " each month".to_owned(),
         Width::Months(months) => format!(" each {months} months"),
     }
+}
+
+/// By whose clock, where that is not UTC.
+fn by_clock(zone: Option<&str>) -> String {
+    zone.map_or(String::new(), |zone| format!(" in {zone}"))
 }
 
 /// What stands beside an operator, in brackets where it binds less.

@@ -1,7 +1,7 @@
 //! What operators do, in words.
 
 use super::shown::{field_of, listed};
-use super::{Grouped, Relation, Selected};
+use super::{Grouped, Relation, Selected, Windowed};
 use crate::Told;
 use crate::rows::Rows;
 use crate::told::laid_out;
@@ -31,6 +31,8 @@ impl Relation {
                     (false, false) => Told::new("group", format!("by {keys}: {folded}")),
                 }
             }
+            Self::Appended(inputs) => Told::new("append", format!("{} parts", inputs.len())),
+            Self::Windowed(of) => Told::new("window", windowed(of)),
             Self::Sorted { input, by, wanted } => {
                 let wanted = wanted.map_or(String::new(), |wanted| format!(", the first {wanted}"));
                 let by = listed(by.iter().map(|order| order.shown(input)));
@@ -48,26 +50,42 @@ impl Relation {
 impl Relation {
     /// What all operators do, the outer ones before those in them, each with how many it stands in.
     pub fn steps(&self) -> Vec<(usize, Told)> {
-        let (mut steps, mut next, mut depth) = (Vec::new(), Some(self), 0);
-        while let Some(relation) = next {
+        let (mut steps, mut left) = (Vec::new(), vec![(0, self)]);
+        while let Some((depth, relation)) = left.pop() {
             steps.push((depth, relation.told()));
-            depth += 1;
-            next = relation.input();
+            left.extend(relation.inputs().iter().rev().map(|input| (depth + 1, input)));
         }
         steps
     }
 
     /// What the outermost operator reads; nothing of leaves.
-    fn input(&self) -> Option<&Self> {
+    fn inputs(&self) -> &[Self] {
         match self {
-            Self::Listed { .. } | Self::Stored(_) | Self::Selected(_) => None,
+            Self::Listed { .. } | Self::Stored(_) | Self::Selected(_) => &[],
             Self::Filtered { input, .. }
             | Self::Calculated { input, .. }
             | Self::Sorted { input, .. }
-            | Self::Limited { input, .. } => Some(input),
-            Self::Grouped(of) => Some(&of.input),
+            | Self::Limited { input, .. } => std::slice::from_ref(&**input),
+            Self::Grouped(of) => std::slice::from_ref(&of.input),
+            Self::Windowed(of) => std::slice::from_ref(&of.input),
+            Self::Appended(inputs) => inputs,
         }
     }
+}
+
+/// What is told of each row, in which partitions and order.
+fn windowed(of: &Windowed) -> String {
+    let Windowed { input, partition, order, told } = of;
+    let mut text = listed(told.iter().map(|beside| beside.shown(input)));
+    if !partition.is_empty() {
+        let keys = listed(partition.iter().map(|key| key.shown(input)));
+        text.push_str(&format!(" within {keys}"));
+    }
+    if !order.is_empty() {
+        let order = listed(order.iter().map(|order| order.shown(input)));
+        text.push_str(&format!(" by {order}"));
+    }
+    text
 }
 
 /// Which folds of which fields, in which groups, and what else says which groups there are.

@@ -6,7 +6,7 @@ use super::filter::Filter;
 use super::rate::RateOptions;
 use super::rollup::RollupUsage;
 use super::time::parse_time;
-use super::{Notes, Output, Question, Request, Source, Tsuid, zone};
+use super::{Notes, Output, Question, Request, Source, Tsuid, known_zone, zone};
 use crate::http::{HttpError, Params, missing_parameter};
 use foliot_model::Matcher;
 
@@ -42,7 +42,7 @@ pub(super) fn between(
     zone_name: Option<&str>,
     now_ms: i64,
 ) -> Result<Request, HttpError> {
-    let zone_name = zone_name.unwrap_or("UTC");
+    let zone_name = known_zone(zone_name.unwrap_or("UTC"));
     let time_zone = zone(zone_name)?;
     if start.is_empty() {
         return Err(missing_parameter("start"));

@@ -9,7 +9,7 @@ use super::get::{aggregator_named, output, push_question, tsuids};
 use super::rate::RateOptions;
 use super::rollup::RollupUsage;
 use super::time::parse_time;
-use super::{Notes, Question, Request, Source, zone};
+use super::{Notes, Question, Request, Source, known_zone, zone};
 use crate::http::{HttpError, Params};
 use crate::json::{flag, is_blank, list, parse_object, scalar_text, text, wrong};
 use serde_json::Value;
@@ -25,7 +25,8 @@ pub(super) fn parse(body: &[u8], params: &Params, now_ms: i64) -> Result<Request
         _ => error,
     })?;
     let zone_name = text(&query, "timezone")?.unwrap_or_else(|| "UTC".to_owned());
-    let time_zone = zone(&zone_name)?;
+    let zone_name = known_zone(&zone_name);
+    let time_zone = zone(zone_name)?;
     let start = text(&query, "start")?;
     let start = start.ok_or_else(|| HttpError::bad_request("Missing start time"))?;
     let start_ms = parse_time(&start, &time_zone, now_ms)?;

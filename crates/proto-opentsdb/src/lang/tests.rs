@@ -283,6 +283,26 @@ fn a_calendars_last_bucket_is_complete() {
     assert_eq!(&**zone, "Asia/Kolkata");
 }
 
+/// Java has names of its own for some zones, and knows offsets by IANA's names only.
+#[test]
+fn zones_have_the_names_that_java_has() {
+    let begin = |zone: &str| {
+        let query = format!("start=2023/11/14-04:30&m=sum:x&tz={zone}");
+        get(&query).map(|request| (request.start_ms / 1000 - (H - 86_400)) / 60)
+    };
+    // How many minutes after 23:00 UTC on 13 November 2023 it is half past four elsewhere.
+    assert_eq!(begin("UTC"), Ok(330));
+    assert_eq!(begin("Asia/Kolkata"), Ok(0));
+    assert_eq!(begin("IST"), Ok(0));
+    assert_eq!(begin("PST"), Ok(330 + 480));
+    assert_eq!(begin("JST"), Ok(330 - 540));
+    assert_eq!(begin("Etc/GMT-3"), Ok(330 - 180));
+    for zone in ["UTC%2B3", "%2B03:00", "GMT%2B3", "XST"] {
+        let message = begin(zone).unwrap_err();
+        assert!(message.starts_with("Invalid timezone name: '"), "{message}");
+    }
+}
+
 #[test]
 fn the_answer_is_cut_to_the_query_to_the_millisecond() {
     let (range, _) = plan("start=1700002800250&end=1700002800750&m=sum:x");

@@ -3,11 +3,12 @@
 use crate::expression::{no_length, part_named};
 use crate::lowering::Lowering;
 use crate::typed::{Type, Typed};
-use crate::{SqlError, constant, span};
+use crate::{SqlError, constant, span, time};
 use foliot_model::{Item, NANOS_PER_SECOND};
 use foliot_plan::relation::{Bucket, Formula, Kept, Width};
 use foliot_plan::rows::Operator;
 use sqlparser::ast::{Expr, Spanned};
+use std::sync::Arc;
 
 const DAY_NS: i64 = 86_400 * NANOS_PER_SECOND;
 /// Where weeks begin: Monday, 5 January 1970.
@@ -31,7 +32,9 @@ impl Lowering<'_> {
             }
             _ => {
                 let text = match name {
-                    "date_trunc" => "write date_trunc('hour', time)",
+                    "date_trunc" => {
+                        "write date_trunc('hour', time), maybe with a time zone behind it"
+                    }
                     "date_part" | "datepart" => "write date_part('hour', time)",
                     "time_bucket" => "write time_bucket('5 minutes', time)",
                     _ => "write date_bin(INTERVAL '5 minutes', time)",
@@ -42,15 +45,11 @@ impl Lowering<'_> {
         let unit = self.expr(first)?;
         let unit_text = unit.text().map(str::to_owned);
         match (name, unit_text, third) {
-            ("date_trunc", Some(unit), None) => {
-                let bucket = unit_window(&unit, expr)?;
+            ("date_trunc", Some(unit), third) => {
+                let zone = third.map(|third| self.zone(third)).transpose()?;
+                let bucket = Bucket { zone, ..unit_window(&unit, expr)? };
                 self.window(expr, time, bucket)
             }
-            ("date_trunc", Some(_), Some(_)) => span::error(
-                expr,
-                "times are in UTC here: date_trunc takes no time zone, but date_bin takes an \
-                 origin as its third argument",
-            ),
             ("date_part" | "datepart", Some(unit), _) => {
                 let part = part_named(&unit, expr)?;
                 self.extract(expr, &part, time)
@@ -79,9 +78,39 @@ impl Lowering<'_> {
                     (_, Width::Nanos(_)) => BUCKET_ORIGIN_NS,
                     (_, Width::Months(_)) => BUCKET_MONTH_NS,
                 };
-                let origin_ns = third.map(|third| self.origin(third, usual_ns)).transpose()?;
-                let bucket = Bucket { width, origin_ns: origin_ns.unwrap_or(usual_ns) };
-                self.window(expr, time, bucket)
+                let (origin_ns, zone) = match third {
+                    None => (usual_ns, None),
+                    Some(third) if name == "time_bucket" && self.is_name(third) => {
+                        (usual_ns, Some(self.zone(third)?))
+                    }
+                    Some(third) => (self.origin(third, usual_ns)?, None),
+                };
+                self.window(expr, time, Bucket { width, origin_ns, zone })
+            }
+        }
+    }
+
+    /// Whether a text stands there that is neither a time nor a length of time.
+    fn is_name(&mut self, expr: &Expr) -> bool {
+        let typed = self.expr(expr).ok();
+        let text = typed.as_ref().and_then(Typed::text);
+        text.is_some_and(|text| time::instant(text).is_none() && time::length(text, None).is_none())
+    }
+
+    /// The time zone that an expression names.
+    pub(crate) fn zone(&mut self, expr: &Expr) -> Result<Arc<str>, SqlError> {
+        let typed = self.expr(expr)?;
+        let Some(text) = typed.text() else {
+            return span::error(expr, "a time zone is a text that stands there: 'Europe/Berlin'");
+        };
+        match time::zone(text) {
+            Some(zone) => Ok(zone),
+            None => {
+                let text = format!(
+                    "there is no time zone '{text}': write a name of IANA's, such as \
+                     'Europe/Berlin', or 'Etc/GMT-3' for three hours ahead of UTC"
+                );
+                span::error(expr, text)
             }
         }
     }
@@ -171,8 +200,8 @@ impl Lowering<'_> {
 /// The windows of a unit of the calendar.
 fn unit_window(unit: &str, expr: &Expr) -> Result<Bucket, SqlError> {
     let unit = unit.to_ascii_lowercase();
-    let nanos = |nanos: i64| Bucket { width: Width::Nanos(nanos), origin_ns: 0 };
-    let months = |months: i32| Bucket { width: Width::Months(months), origin_ns: 0 };
+    let nanos = |nanos: i64| Bucket { width: Width::Nanos(nanos), origin_ns: 0, zone: None };
+    let months = |months: i32| Bucket { width: Width::Months(months), origin_ns: 0, zone: None };
     Ok(match unit.trim_end_matches('s') {
         "microsecond" => nanos(1_000),
         "millisecond" => nanos(1_000_000),
@@ -180,7 +209,7 @@ fn unit_window(unit: &str, expr: &Expr) -> Result<Bucket, SqlError> {
         "minute" => nanos(60 * NANOS_PER_SECOND),
         "hour" => nanos(3600 * NANOS_PER_SECOND),
         "day" => nanos(DAY_NS),
-        "week" => Bucket { width: Width::Nanos(7 * DAY_NS), origin_ns: MONDAY_NS },
+        "week" => Bucket { width: Width::Nanos(7 * DAY_NS), origin_ns: MONDAY_NS, zone: None },
         "month" => months(1),
         "quarter" => months(3),
         "year" => months(12),

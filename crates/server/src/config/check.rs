@@ -221,6 +221,7 @@ impl Config {
         .into_iter()
         .filter(|(is_idle, _)| *is_idle)
         .map(|(_, what)| what.to_owned())
+        .chain(self.retention_rules.idle())
         .collect()
     }
 

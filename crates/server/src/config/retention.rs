@@ -14,6 +14,9 @@ const KEEP_UNITS: [(&str, u64); 7] = [
     ("mo", 30 * 86_400),
     ("y", 365 * 86_400),
 ];
+/// Least time that samples are kept, as InfluxDB has it for policies: less is a mistake, which would
+/// take away all that is stored before anybody looks at it.
+const KEEP_SECONDS_MIN: u64 = 3600;
 const FOREVER: &str = "forever";
 const NONE: &str = "none";
 
@@ -39,7 +42,11 @@ impl Setting for Keep {
             ));
         }
         match keep.and_then(|(number, seconds)| number.checked_mul(seconds)) {
-            Some(seconds) if seconds > 0 => Ok(Self(Some(Duration::from_secs(seconds)))),
+            Some(seconds) if seconds < KEEP_SECONDS_MIN => Err(format!(
+                "'{text}' would take samples away before anybody looks at them: keep them for an \
+                 hour (1h) at least, such as 30d, 6mo or 1y, or forever"
+            )),
+            Some(seconds) => Ok(Self(Some(Duration::from_secs(seconds)))),
             // A plain number would be seconds elsewhere: nobody means to keep samples for thirty.
             _ => Err(format!(
                 "'{text}' is not a time with a unit of s, m, h, d, w, mo (30 days) or y \
@@ -92,16 +99,41 @@ impl Setting for KeepRules {
         if self.0.is_empty() {
             return NONE.to_owned();
         }
-        let labels = |rule: &RetentionRule| {
-            let pairs: Vec<_> =
-                rule.labels.iter().map(|(name, value)| format!("{name}={value}")).collect();
-            if pairs.is_empty() { String::new() } else { format!("{{{}}}", pairs.join(",")) }
-        };
-        let shown = self.0.iter();
-        let shown = shown
-            .map(|rule| format!("{}{}={}", rule.measurement, labels(rule), Keep(rule.keep).show()));
-        shown.collect::<Vec<_>>().join("; ")
+        self.0.iter().map(shown).collect::<Vec<_>>().join("; ")
     }
+}
+
+impl KeepRules {
+    /// Rules that decide nothing, because one before them fits all series that they fit: a sentence
+    /// for each.
+    pub(super) fn idle(&self) -> impl Iterator<Item = String> {
+        self.0.iter().enumerate().filter_map(|(at, rule)| {
+            let first = self.0.iter().take(at).find(|first| has_all_of(first, rule))?;
+            Some(format!(
+                "retention.rules: {} has no effect: {} stands before it and fits the same series; \
+                 put the narrower rule first",
+                shown(rule),
+                shown(first)
+            ))
+        })
+    }
+}
+
+/// Whether a rule surely fits all series that another one fits.
+fn has_all_of(rule: &RetentionRule, other: &RetentionRule) -> bool {
+    let is_label = |(name, value): &(String, String)| {
+        let mut labels = other.labels.iter();
+        labels.any(|(own, of)| own == name && (of == value || value == "*"))
+    };
+    (rule.measurement == "*" || rule.measurement == other.measurement)
+        && rule.labels.iter().all(is_label)
+}
+
+/// A rule as it is written.
+fn shown(rule: &RetentionRule) -> String {
+    let pairs: Vec<_> = rule.labels.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let labels = if pairs.is_empty() { String::new() } else { format!("{{{}}}", pairs.join(",")) };
+    format!("{}{labels}={}", rule.measurement, Keep(rule.keep).show())
 }
 
 /// Reads `measurement{label=value,...}=time`.
@@ -149,6 +181,26 @@ mod tests {
     }
 
     #[test]
+    fn rules_behind_wider_ones_decide_nothing() {
+        let idle = |text: &str| KeepRules::read(text).unwrap().idle().collect::<Vec<_>>();
+        for apart in ["a=1d; b=2d", "a{x=1}=1d; a=2d", "a{x=1}=1d; a{x=2}=2d", "a*=1d; b=2d"] {
+            assert!(idle(apart).is_empty(), "{apart}");
+        }
+        for (text, rule, first) in [
+            ("*=1d; audit=forever", "audit=forever", "*=1d"),
+            ("a=1d; a=2d", "a=2d", "a=1d"),
+            ("b=3d; a{x=1}=1d; a{x=1,y=2}=2d", "a{x=1,y=2}=2d", "a{x=1}=1d"),
+            ("*{x=*}=1d; a{x=1}=2d", "a{x=1}=2d", "*{x=*}=1d"),
+        ] {
+            let told = idle(text);
+            assert_eq!(told.len(), 1, "{text}: {told:?}");
+            let expected =
+                format!("retention.rules: {rule} has no effect: {first} stands before it");
+            assert!(told[0].starts_with(&expected), "{told:?}");
+        }
+    }
+
+    #[test]
     fn times_and_caps_come_back() {
         for text in ["30d", "12h", "forever"] {
             assert_eq!(Keep::read(text).unwrap().show(), text);
@@ -162,6 +214,13 @@ mod tests {
             let error = Keep::read(bad).unwrap_err();
             assert!(error.contains("6mo"), "{error}");
         }
+        for short in ["1s", "3599s", "59m"] {
+            let error = Keep::read(short).unwrap_err();
+            assert!(error.contains("an hour (1h) at least"), "{error}");
+            let error = KeepRules::read(&format!("cpu={short}")).unwrap_err();
+            assert!(error.contains("an hour (1h) at least"), "{error}");
+        }
+        assert_eq!(Keep::read("60m"), Ok(Keep(Some(Duration::from_secs(3600)))));
         for text in ["20GB", "none"] {
             assert_eq!(Cap::read(text).unwrap().show(), text);
         }

@@ -2,10 +2,12 @@ use super::*;
 use foliot_model::Item;
 use proptest::prelude::*;
 
-const FIGURES: [Figure; 7] = [
+const FIGURES: [Figure; 9] = [
     Figure::Count,
     Figure::Sum,
     Figure::Mean,
+    Figure::WideSum,
+    Figure::WideMean,
     Figure::Choice(Choice::Smallest),
     Figure::Choice(Choice::Largest),
     Figure::Choice(Choice::Earliest),
@@ -20,8 +22,8 @@ fn plain(figure: Figure, samples: &[(i64, i64)]) -> Option<(Option<i64>, f64)> {
     match figure {
         Figure::Count => Some((None, count)),
         _ if samples.is_empty() => None,
-        Figure::Sum => Some((None, sum)),
-        Figure::Mean => Some((None, sum / count)),
+        Figure::Sum | Figure::WideSum => Some((None, sum)),
+        Figure::Mean | Figure::WideMean => Some((None, sum / count)),
         Figure::Choice(Choice::Smallest) => {
             chosen(samples.iter().min_by_key(|(at, value)| (*value, *at)))
         }
@@ -115,4 +117,46 @@ fn integers_of_a_series_wrap_around_and_series_do_not() {
     halves.1.add(0, Item::Integer(GREAT));
     halves.0.absorb(halves.1);
     assert_eq!(told(halves.0.finish()).unwrap().1, 9e18);
+}
+
+/// Expected values are reckoned by hand: nothing is lost of a sum but what a float cannot hold.
+#[test]
+fn wide_figures_do_not_wrap_around() {
+    const MOST: i64 = i64::MAX;
+    let of = |figure, values: &[i64]| {
+        let (mut one_by_one, mut in_runs) = (Tally::new(figure), Tally::new(figure));
+        let (mut stored, mut later) = (Tally::new(figure), Tally::new(figure));
+        for value in values {
+            one_by_one.add(0, Item::Integer(*value));
+        }
+        let (begin, end) = values.split_at(values.len() / 2);
+        for (tally, run) in [(&mut in_runs, begin), (&mut later, end)] {
+            tally.turn();
+            tally.add_integers(&vec![0; run.len()], run);
+        }
+        in_runs.absorb(later);
+        let stand_for = Wholes::of(values, Kind::Integer, 0, Kind::Integer).unwrap();
+        stored.add_wholes(values, stand_for, |_| Some(0));
+        let told = one_by_one.finish().1;
+        assert_eq!(in_runs.finish().1, told, "{figure:?} {values:?}");
+        assert_eq!(stored.finish().1, told, "{figure:?} {values:?}");
+        told
+    };
+    // 3 * (2^63 - 1) = 27670116110564327421
+    assert_eq!(of(Figure::WideSum, &[MOST, MOST, MOST]), Item::Float(27_670_116_110_564_327_421.0));
+    assert_eq!(of(Figure::WideMean, &[MOST, MOST, MOST]), Item::Float(9_223_372_036_854_775_807.0));
+    // -2^63 - 2^63 = -2^64
+    assert_eq!(of(Figure::WideSum, &[i64::MIN, i64::MIN]), Item::Float(-(2f64.powi(64))));
+    assert_eq!(of(Figure::WideMean, &[i64::MIN, i64::MIN]), Item::Float(-(2f64.powi(63))));
+    // Beyond 64 bits on the way only.
+    assert_eq!(of(Figure::WideSum, &[MOST, MOST, -MOST, 5 - MOST]), Item::Integer(5));
+    assert_eq!(of(Figure::WideMean, &[MOST, MOST, -MOST, 6 - MOST]), Item::Float(1.5));
+    assert_eq!(of(Figure::WideSum, &[2, 3]), Item::Integer(5));
+    assert_eq!(Tally::new(Figure::WideSum).finish().1, Item::Null);
+
+    let mut unsigned = Tally::new(Figure::WideSum);
+    unsigned.add(0, Item::Unsigned(u64::MAX));
+    assert_eq!(unsigned.clone().finish().1, Item::Unsigned(u64::MAX));
+    unsigned.add(0, Item::Unsigned(u64::MAX));
+    assert_eq!(unsigned.finish().1, Item::Float(2f64.powi(65)));
 }
