@@ -258,7 +258,7 @@ fn awkward_points_come_to_what_the_definitions_say() {
             let some: Vec<Point> = points.iter().filter(|point| point.1 > -0.5).copied().collect();
             check(&format!("SELECT {what} FROM m WHERE {field} > -0.5"), means(&some));
         }
-        for percent in [1.0, 37.0, 50.0, 99.0, 100.0] {
+        for percent in [5.0, 37.0, 50.0, 99.0, 100.0] {
             // Which of several points with the value is told is not said.
             let statement = format!("SELECT percentile({field}, {percent}) FROM m");
             let found = told(&server, &statement);

@@ -16,8 +16,8 @@ use std::cell::Cell;
 /// How deep an expression may be nested.
 pub(crate) const DEPTH_MAX: usize = 200;
 
-/// Tables that a statement may read, those of named queries as often as they are named: UNION lets a
-/// few words name a query many times.
+/// Tables that a statement may read, those of named queries as often as they are named: UNION lets
+/// a few words name a query many times.
 const TABLES_MAX: usize = 500;
 
 /// What all of a statement shares.

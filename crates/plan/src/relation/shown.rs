@@ -229,7 +229,7 @@ fn named(fold: Fold) -> String {
     }
 }
 
-/// What is told of a row by its neighbours: `lag(load, 1)`, `sum(load) of 2 rows before to 0 behind`.
+/// What is told of a row by its neighbours: `lag(load, 1)`.
 fn beside(text: &mut Text, of: &Beside, input: &Relation) {
     let (name, frame) = match of.what {
         Neighbours::Number => return text.put("row number"),
@@ -344,8 +344,7 @@ fn formula(text: &mut Text, of: &Formula, input: &Relation) {
         }
         Formula::Window { time, bucket } => {
             formula(text, time, input);
-            text.put(&width(bucket.width));
-            text.put(&by_clock(bucket.zone.as_deref()));
+            text.put(&(width(bucket.width) + &by_clock(bucket.zone.as_deref())));
         }
         Formula::Part { time, part, zone } => {
             text.put(&format!("{} of ", word(part)));

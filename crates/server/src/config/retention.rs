@@ -14,8 +14,8 @@ const KEEP_UNITS: [(&str, u64); 7] = [
     ("mo", 30 * 86_400),
     ("y", 365 * 86_400),
 ];
-/// Least time that samples are kept, as InfluxDB has it for policies: less is a mistake, which would
-/// take away all that is stored before anybody looks at it.
+/// Least time that samples are kept, as InfluxDB has it for policies: less is a mistake, which
+/// would take away all that is stored before anybody looks at it.
 const KEEP_SECONDS_MIN: u64 = 3600;
 const FOREVER: &str = "forever";
 const NONE: &str = "none";
