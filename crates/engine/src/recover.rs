@@ -10,6 +10,7 @@
 //!
 //! Each step can be interrupted and begun again.
 
+use crate::audit::Audit;
 use crate::block::Builder;
 use crate::cache::Cache;
 use crate::catalog::Catalog;
@@ -146,7 +147,7 @@ pub(crate) fn open_within(
         files,
         ingest,
         upkeep: Arc::new(upkeep),
-        audit: Mutex::new(Rank::Audit, Default::default()),
+        audit: Audit::default(),
         taking: Mutex::new(Rank::Taking, ()),
         _lock: lock,
     };
