@@ -134,6 +134,7 @@ impl Copy<'_> {
                 let (store_id, start_lsn) = (manifest.store_id, manifest.wal_start_lsn);
                 let replayed = reader::replay(disk, to, store_id, start_lsn, each)?;
                 if let Some((path, len)) = &replayed.overlong {
+                    segment::forget_unwritten(disk, to, *len)?;
                     disk.truncate(path, *len).map_err(Error::io("cut", path))?;
                     disk.sync_dir(to).map_err(Error::io("sync", to))?;
                 }

@@ -507,6 +507,7 @@ fn rewrite_wal(
     replayed: &Replayed,
 ) -> Result<(), Error> {
     if let Some((path, len)) = &replayed.overlong {
+        segment::forget_unwritten(disk, dir, *len)?;
         disk.truncate(path, *len).map_err(Error::io("cut", path))?;
     }
     let Some(newest) = segment::list(disk, dir)?.pop() else { return Ok(()) };

@@ -162,6 +162,17 @@ pub(crate) fn forget_begun(disk: &dyn Disk, dir: &Path, base_lsn: u64) -> Result
     })
 }
 
+/// Takes back what was noted of the newest segment, which is about to be cut to `len` bytes, if no
+/// frame is left of it then: what a copy took for its frames are those of the segment that it is
+/// written over, and nobody is to miss them.
+pub(crate) fn forget_unwritten(disk: &dyn Disk, dir: &Path, len: u64) -> Result<(), Error> {
+    let newest = list(disk, dir)?.pop();
+    match newest.filter(|_| len <= SEGMENT_HEADER_LEN as u64) {
+        Some(newest) => forget_begun(disk, dir, newest.saturating_add(1)),
+        None => Ok(()),
+    }
+}
+
 /// What is noted, ascending. One note at most, unless a rename was cut short.
 fn begun(disk: &dyn Disk, dir: &Path) -> io::Result<Vec<u64>> {
     lsns(disk, dir, |named| match named {
