@@ -4,6 +4,8 @@
 //! next. A line without its delete is that of a process that died, or a disk that failed, between
 //! the two. The store never reads the file, nor does it need it.
 //!
+//! Lines that come while others are being synced wait for the next sync together.
+//!
 //! `audit.log` is only appended to; when it is full it becomes `audit.log.1`, in place of the one
 //! before.
 
@@ -16,9 +18,11 @@ use crate::limits::{
 };
 use crate::store::Store;
 use foliot_disk::{AppendFile, Disk};
+use foliot_lock::{Mutex, Rank};
 use foliot_model::{Matcher, Name, NamespaceId, Selector, Test, TimeRange};
 use std::fmt::Write;
 use std::io;
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::time::Duration;
 
@@ -35,14 +39,103 @@ pub struct Caller {
     pub asked: String,
 }
 
+/// The audit log of an open store.
+pub(crate) struct Audit {
+    /// Held for as long as the disk takes.
+    written: Mutex<Written>,
+    /// Held for the copy of a line; may be taken under the other.
+    waiting: Mutex<Waiting>,
+}
+
+/// Lines that are not on their way to the disk yet.
+#[derive(Default)]
+struct Waiting {
+    lines: String,
+    /// The number of the last of them; the first line of a process is 1.
+    last: u64,
+}
+
+/// Lines that were written, or failed to be.
+#[derive(Default)]
+struct Written {
+    file: LogFile,
+    /// The number of the last of them.
+    last: u64,
+    failures: Vec<Failure>,
+}
+
+/// Lines that failed together.
+struct Failure {
+    numbers: RangeInclusive<u64>,
+    /// How many of them are not told so yet.
+    untold: u64,
+    kind: io::ErrorKind,
+    reason: String,
+}
+
 /// The file, opened when the first line is written.
 #[derive(Default)]
-pub(crate) enum Audit {
+enum LogFile {
     #[default]
     Closed,
     Open(Box<dyn AppendFile>),
     /// A sync failed: whether lines were kept is unknown until a restart.
     Failed,
+}
+
+impl Default for Audit {
+    fn default() -> Self {
+        Self {
+            written: Mutex::numbered(Rank::Audit, 0, Written::default()),
+            waiting: Mutex::numbered(Rank::Audit, 1, Waiting::default()),
+        }
+    }
+}
+
+impl Audit {
+    /// Writes a line, together with those that came while others were written, and waits until it
+    /// is on the disk.
+    fn write(&self, disk: &dyn Disk, dir: &Path, line: &str) -> io::Result<()> {
+        let number = {
+            let mut waiting = self.waiting.lock();
+            waiting.lines.push_str(line);
+            waiting.last += 1;
+            waiting.last
+        };
+        let mut written = self.written.lock();
+        if written.last < number {
+            let (lines, last) = {
+                let mut waiting = self.waiting.lock();
+                (std::mem::take(&mut waiting.lines), waiting.last)
+            };
+            written.write(disk, dir, &lines, last);
+        }
+        written.outcome(number)
+    }
+}
+
+impl Written {
+    /// Writes the lines up to the one numbered `last`.
+    fn write(&mut self, disk: &dyn Disk, dir: &Path, lines: &str, last: u64) {
+        let numbers = self.last + 1..=last;
+        if let Err(error) = append(&mut self.file, disk, dir, lines) {
+            let (untold, kind) = (last - self.last, error.kind());
+            self.failures.push(Failure { numbers, untold, kind, reason: error.to_string() });
+        }
+        self.last = last;
+    }
+
+    /// How it went with the line numbered so, which is asked once.
+    fn outcome(&mut self, number: u64) -> io::Result<()> {
+        let mut failures = self.failures.iter_mut();
+        let Some(failure) = failures.find(|failure| failure.numbers.contains(&number)) else {
+            return Ok(());
+        };
+        failure.untold -= 1;
+        let error = io::Error::new(failure.kind, failure.reason.clone());
+        self.failures.retain(|failure| failure.untold > 0);
+        Err(error)
+    }
 }
 
 /// What is about to happen.
@@ -132,9 +225,11 @@ impl Store {
         }
     }
 
-    fn audit_append(&self, line: String) -> Result<(), Error> {
+    fn audit_append(&self, mut line: String) -> Result<(), Error> {
         let (disk, dir) = (self.files.disk(), self.files.dir());
-        end(&mut self.audit.lock(), disk, dir, line)
+        line.push_str("}\n");
+        let path = dir.join(filenames::AUDIT);
+        self.audit.write(disk, dir, &line).map_err(Error::io("write", &path))
     }
 }
 
@@ -154,7 +249,9 @@ pub(crate) fn tell(
         put_namespace(names, &mut line);
     }
     put_act(act, &mut line);
-    end(&mut Audit::Closed, disk, dir, line)
+    line.push_str("}\n");
+    let path = dir.join(filenames::AUDIT);
+    append(&mut LogFile::Closed, disk, dir, &line).map_err(Error::io("write", &path))
 }
 
 /// The last lines of the audit log, the newest first, as far as they lie at the ends of its files,
@@ -203,33 +300,27 @@ fn begin(disk: &dyn Disk, caller: &Caller) -> String {
     line
 }
 
-/// Ends a line and writes it.
-fn end(audit: &mut Audit, disk: &dyn Disk, dir: &Path, mut line: String) -> Result<(), Error> {
-    line.push_str("}\n");
-    let path = dir.join(filenames::AUDIT);
-    append(audit, disk, dir, &line).map_err(Error::io("write", &path))
-}
-
-fn append(audit: &mut Audit, disk: &dyn Disk, dir: &Path, line: &str) -> io::Result<()> {
-    if let Audit::Failed = audit {
+/// Appends lines, and waits until they are on the disk.
+fn append(log: &mut LogFile, disk: &dyn Disk, dir: &Path, lines: &str) -> io::Result<()> {
+    if let LogFile::Failed = log {
         return Err(io::Error::other("an earlier sync of it failed; restart the server"));
     }
     // Whatever fails from here on leaves the file to be opened anew.
-    let mut file = match std::mem::take(audit) {
-        Audit::Open(file) => file,
-        Audit::Closed | Audit::Failed => open(disk, dir)?,
+    let mut file = match std::mem::take(log) {
+        LogFile::Open(file) => file,
+        LogFile::Closed | LogFile::Failed => open(disk, dir)?,
     };
     if file.len() >= AUDIT_BYTES_MAX {
         let path = dir.join(filenames::AUDIT);
         disk.rename(&path, &dir.join(filenames::AUDIT_BEFORE))?;
         file = open(disk, dir)?;
     }
-    file.append(line.as_bytes())?;
+    file.append(lines.as_bytes())?;
     if let Err(error) = file.sync() {
-        *audit = Audit::Failed;
+        *log = LogFile::Failed;
         return Err(error);
     }
-    *audit = Audit::Open(file);
+    *log = LogFile::Open(file);
     Ok(())
 }
 

@@ -38,8 +38,8 @@ pub struct BackedUp {
     pub damages_mended: u64,
     /// Bytes of the log that are damaged in the copy as they are in the store: a start skips them.
     pub wal_damaged_bytes: u64,
-    /// Whether the newest segment of the log is missing in the copy as it is in the store: what was
-    /// written last is lost.
+    /// Whether the newest segment of the log is missing or empty in the copy as it is in the store:
+    /// what was written last is lost.
     pub is_wal_end_missing: bool,
 }
 
@@ -134,6 +134,7 @@ impl Copy<'_> {
                 let (store_id, start_lsn) = (manifest.store_id, manifest.wal_start_lsn);
                 let replayed = reader::replay(disk, to, store_id, start_lsn, each)?;
                 if let Some((path, len)) = &replayed.overlong {
+                    segment::forget_unwritten(disk, to, *len)?;
                     disk.truncate(path, *len).map_err(Error::io("cut", path))?;
                     disk.sync_dir(to).map_err(Error::io("sync", to))?;
                 }

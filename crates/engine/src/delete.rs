@@ -3,10 +3,17 @@
 //! 1. *select and count*: which series have samples in the range, from a snapshot. A preview ends
 //!    here.
 //! 2. *audit*: a line on the disk says who deletes what.
-//! 3. *append*: with every write held off for an instant, one frame says what is deleted.
+//! 3. *append*: with every write held off for an instant, one frame says what is deleted. All of it
+//!    is deleted with that frame or, if a crash takes the frame, nothing.
 //! 4. *publish*: a tombstone masks the samples in parts, also for readers who are under way.
 //! 5. *apply*: the head forgets the samples. When series are dropped the registry forgets them, and
 //!    later rows of their names make new ones.
+//!
+//! What takes longer the more series there are is done beside writers, and only what tells rows
+//! before the frame from rows behind it is done in that instant: series that are dropped are hidden
+//! from writers, so that nobody but the delete touches what memory holds of them; of others pages
+//! of the head are moved aside, most of which were moved before it. Who reads before the delete is
+//! answered may find some of it gone and some not.
 //!
 //! What parts hold goes when they are merged next, at the latest after
 //! [`Config::delete_deadline`].
@@ -173,7 +180,9 @@ impl Engine {
     }
 
     /// Deletes the samples of the selected series in `range`: no reader finds them any more when
-    /// this returns. The delete is safe when the commit reaches the level asked of
+    /// this returns. What is written before it is called is gone then and what is written after it
+    /// has returned stays; what is written meanwhile is gone or stays, whatever the next start
+    /// finds. The delete is safe when the commit reaches the level asked of
     /// [`Engine::wait`]. What takes anything away is told to the audit log first.
     ///
     /// Waits for a flush in progress. Series stay registered; see [`Engine::drop_series`].
@@ -236,20 +245,22 @@ impl Engine {
             snapshot = snapshot.of_all_ages();
             (_, sids) = count_all(&snapshot, selector, range, goes_on)?;
         }
+        // Where all samples go, series go with them that hold none.
+        let with_all = with_names && range == TimeRange::ALL;
+        let doomed = match with_all {
+            true => snapshot.select_while(selector, range, &|_| goes_on())?,
+            false => sids.clone(),
+        };
         if !sids.is_empty() {
             let act = Act::Delete(selector, range);
             self.store().audit(caller, selector.namespace, &act, Some(&deleted))?;
         }
-        let ids = snapshot.all_ids(&sids);
-        let commit = self.store().delete(selector.namespace, ids, range, false)?;
+        let ids = snapshot.all_ids(&doomed);
+        let commit = self.store().delete(selector.namespace, ids, range, with_all)?;
         self.store().count_deleted(&deleted);
-        let last = match with_names {
-            false => None,
-            true if range == TimeRange::ALL => {
-                let all = snapshot.select_while(selector, range, &|_| goes_on())?;
-                self.drop_empty(selector.namespace, &all)?
-            }
+        let last = match with_names && !with_all {
             true => self.drop_empty(selector.namespace, &sids)?,
+            false => None,
         };
         Ok((deleted, last.unwrap_or(commit)))
     }
@@ -503,7 +514,13 @@ impl Store {
         let mut frame = Vec::new();
         tombstone.encode(&mut frame);
         let frozen = files.view().frozen.clone();
-        let commit = {
+        // Few series are cut out of memory while writes wait. Of more, what the pages of the head
+        // hold is moved, which is quicker, and again what came until writes wait.
+        let moves = !is_drop && sids.len() > CUT_LIVE_SERIES_MAX;
+        if moves {
+            ingest.head().freeze_all(sids, &frozen);
+        }
+        let (commit, hidden) = {
             let _gate = ingest.hold();
             if !first()? {
                 return Ok(None);
@@ -511,25 +528,25 @@ impl Store {
             let commit = ingest.wal().append(FrameKind::Delete, &frame)?;
             // Before memory lets go of anything: else what it overwrote would show in a part.
             held.mask(tombstone.clone(), commit.lsn);
-            if sids.len() <= CUT_LIVE_SERIES_MAX {
+            // Rows behind the frame are of other series then.
+            let hidden = is_drop.then(|| ingest.registry().hide(sids));
+            if moves {
+                ingest.head().freeze_all(sids, &frozen);
+            } else if !is_drop {
                 frozen.cut(sids, range)?;
                 ingest.head().cut(sids, range)?;
-            } else {
-                // Moving pages is quick; they are cut when writes go on.
-                for number in crate::head::pages_of(sids) {
-                    ingest.head().freeze(number, &frozen);
-                }
-                ingest.head().doubt_last(sids, range);
             }
-            if is_drop {
-                ingest.registry().forget(sids);
-            }
-            commit
+            (commit, hidden)
         };
-        if sids.len() > CUT_LIVE_SERIES_MAX {
+        if moves {
+            // Newer samples that came meanwhile may be doubted, too: they are looked for once.
+            ingest.head().doubt_last(sids, range);
             frozen.cut(sids, range)?;
         }
-        if is_drop {
+        if let Some(hidden) = &hidden {
+            frozen.cut(sids, range)?;
+            ingest.head().cut(sids, range)?;
+            ingest.registry().count_hidden(hidden);
             ingest.registry().sweep();
         }
         // Nobody writes to the epoch before, and being archived it keeps us waiting for seconds.

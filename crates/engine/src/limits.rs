@@ -16,7 +16,8 @@ pub(crate) const REORDER_SAMPLES: usize = BLOCK_SAMPLES_MAX / 8;
 pub(crate) const PAGE_SERIES: usize = 1024;
 
 /// A delete of up to so many series cuts them out of the head while writes wait, some milliseconds;
-/// one of more series takes whole pages aside and cuts those.
+/// one of more series takes whole pages aside and cuts those. Series that are dropped are cut when
+/// writes go on, however many there are.
 pub(crate) const CUT_LIVE_SERIES_MAX: u64 = 1024;
 
 /// Samples that a rename writes in one frame: enough to make registrations and frames cheap, few

@@ -10,6 +10,7 @@
 //!
 //! Each step can be interrupted and begun again.
 
+use crate::audit::Audit;
 use crate::block::Builder;
 use crate::cache::Cache;
 use crate::catalog::Catalog;
@@ -146,7 +147,7 @@ pub(crate) fn open_within(
         files,
         ingest,
         upkeep: Arc::new(upkeep),
-        audit: Mutex::new(Rank::Audit, Default::default()),
+        audit: Audit::default(),
         taking: Mutex::new(Rank::Taking, ()),
         _lock: lock,
     };
@@ -506,6 +507,7 @@ fn rewrite_wal(
     replayed: &Replayed,
 ) -> Result<(), Error> {
     if let Some((path, len)) = &replayed.overlong {
+        segment::forget_unwritten(disk, dir, *len)?;
         disk.truncate(path, *len).map_err(Error::io("cut", path))?;
     }
     let Some(newest) = segment::list(disk, dir)?.pop() else { return Ok(()) };

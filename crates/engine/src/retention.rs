@@ -409,11 +409,19 @@ impl Engine {
         caller: &Caller,
     ) -> Result<Commit, Error> {
         let store = self.store();
-        let _one_at_a_time = store.ingest.settings();
-        let kept = self.retention(namespace);
-        if kept != keep {
+        let mut told = None;
+        let _one_at_a_time = loop {
+            let settings = store.ingest.settings();
+            let kept = self.retention(namespace);
+            if kept == keep || told == Some(kept) {
+                break settings;
+            }
+            // Who changes other settings does not wait for the disk that this line goes to. What
+            // was kept may be another time by then, and is told again.
+            drop(settings);
             store.audit(caller, namespace, &Act::Keep(kept, keep), None)?;
-        }
+            told = Some(kept);
+        };
         let nanos = keep.map_or(0, |keep| keep_ns(keep).max(1) as u64);
         let commit = self.catalog_put(KEEP_KIND, &namespace.to_string(), &nanos.to_le_bytes())?;
         store.ingest.reload_retention();

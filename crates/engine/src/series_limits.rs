@@ -141,9 +141,12 @@ impl Engine {
         bytes: Option<&[u8]>,
     ) -> Result<Commit, Error> {
         let ingest = &self.store().ingest;
-        let _one_at_a_time = ingest.settings();
-        let commit = ingest.change_catalog(KIND, &key(namespace, metric), bytes)?;
-        ingest.reload_series_limits();
+        let commit = {
+            let _one_at_a_time = ingest.settings();
+            let commit = ingest.change_catalog(KIND, &key(namespace, metric), bytes)?;
+            ingest.reload_series_limits();
+            commit
+        };
         // Who registers series by the limits before is done when nobody is behind the gate.
         drop(ingest.hold());
         Ok(commit)

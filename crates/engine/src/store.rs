@@ -26,7 +26,7 @@ pub(crate) struct Store {
     pub(crate) ingest: Arc<Ingest>,
     pub(crate) upkeep: Arc<Upkeep>,
     /// What took samples away.
-    pub(crate) audit: Mutex<Audit>,
+    pub(crate) audit: Audit,
     /// Held while samples are taken away from series, so that two who do see what each other did.
     pub(crate) taking: Mutex<()>,
     /// Released last.
@@ -179,6 +179,12 @@ impl Engine {
     /// When it never will: the wal failed.
     pub fn request(&self, commit: Commit, ack: Ack) -> Result<bool, Error> {
         self.store.ingest.wal().request(commit, ack)
+    }
+
+    /// Why what was written cannot go to the disk at present, if it cannot: it is kept, and goes
+    /// there once it can.
+    pub fn stall(&self) -> Option<Error> {
+        self.store.ingest.wal().stall()
     }
 
     /// Waits until `commit` has reached `ack`.

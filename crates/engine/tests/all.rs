@@ -15,6 +15,7 @@ mod backup;
 mod clock;
 mod damage;
 mod delete;
+mod delete_many;
 mod drops;
 mod epochs;
 mod faults;

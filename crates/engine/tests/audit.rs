@@ -1,11 +1,13 @@
 //! The audit log: what is deleted has a line on the disk before it goes.
 
 use crate::support::{Line, Owned, read, selector, write};
-use foliot_disk::{Disk, FaultKind, SimDisk};
+use foliot_disk::{AppendFile, Disk, FaultKind, Layer, SimDisk};
 use foliot_engine::{Caller, Config, Engine};
 use foliot_model::{Selector, Test, TimeRange};
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 const LOG: &str = "store/audit.log";
@@ -171,4 +173,93 @@ fn the_log_is_bounded() {
     let (log, before) = (text(&disk, LOG), text(&disk, LOG_BEFORE));
     assert!(before.len() >= 8 << 20 && before.len() < (8 << 20) + 5000, "{}", before.len());
     assert!(log.len() <= (8 << 20) + 5000 && log.ends_with("}\n"), "{}", log.len());
+}
+
+/// A disk that takes a while for a sync of the audit log, or fails it.
+struct Slow {
+    disk: SimDisk,
+    syncs: Arc<AtomicU64>,
+    fails: Arc<AtomicBool>,
+}
+
+struct SlowFile {
+    file: Box<dyn AppendFile>,
+    syncs: Arc<AtomicU64>,
+    fails: Arc<AtomicBool>,
+}
+
+impl AppendFile for SlowFile {
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.file.append(bytes)
+    }
+    fn sync(&mut self) -> io::Result<()> {
+        std::thread::sleep(Duration::from_millis(30));
+        self.syncs.fetch_add(1, Ordering::SeqCst);
+        match self.fails.load(Ordering::SeqCst) {
+            true => Err(io::Error::other("the medium is worn")),
+            false => self.file.sync(),
+        }
+    }
+    fn len(&self) -> u64 {
+        self.file.len()
+    }
+}
+
+impl Layer for Slow {
+    fn below(&self) -> &dyn Disk {
+        &self.disk
+    }
+    fn create(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
+        let file = self.disk.create(path)?;
+        let (syncs, fails) = (self.syncs.clone(), self.fails.clone());
+        match path == Path::new(LOG) {
+            true => Ok(Box::new(SlowFile { file, syncs, fails })),
+            false => Ok(file),
+        }
+    }
+}
+
+#[test]
+fn lines_that_come_together_share_a_sync_and_its_failure() {
+    const CALLERS: usize = 100;
+    let (disk, syncs) = (SimDisk::new(6), Arc::<AtomicU64>::default());
+    let fails = Arc::<AtomicBool>::default();
+    let slow = Slow { disk: disk.clone(), syncs: syncs.clone(), fails: fails.clone() };
+    let config = Config { background: false, ..Config::default() };
+    let engine = Engine::open(Arc::new(slow), Path::new("store"), config).unwrap();
+    /// What all of them are told who ask at once.
+    fn ask_all(engine: &Engine) -> Vec<Result<(), foliot_engine::Error>> {
+        std::thread::scope(|scope| {
+            let ask = |number| {
+                scope.spawn(move || engine.audit_access("look", &format!("s{number}"), &caller()))
+            };
+            let asked: Vec<_> = (0..CALLERS).map(ask).collect();
+            asked.into_iter().map(|asked| asked.join().unwrap()).collect()
+        })
+    }
+    assert!(ask_all(&engine).iter().all(Result::is_ok));
+    let shared = syncs.load(Ordering::SeqCst);
+    assert!((1..=CALLERS as u64 / 4).contains(&shared), "{shared} syncs for {CALLERS} lines");
+    // What was answered has its line, once, also when the power fails.
+    let log = text(&disk.crash(), LOG);
+    let mut found: Vec<&str> = log
+        .lines()
+        .map(|line| line.split_once("\"subject\":\"").unwrap().1.trim_end_matches("\"}"))
+        .collect();
+    found.sort_unstable();
+    let mut expected: Vec<String> = (0..CALLERS).map(|number| format!("s{number}")).collect();
+    expected.sort_unstable();
+    assert_eq!(found, expected);
+
+    let (disk, syncs) = (SimDisk::new(6), Arc::<AtomicU64>::default());
+    let slow = Slow { disk, syncs, fails: fails.clone() };
+    let config = Config { background: false, ..Config::default() };
+    let engine = Engine::open(Arc::new(slow), Path::new("store"), config).unwrap();
+    fails.store(true, Ordering::SeqCst);
+    for told in ask_all(&engine) {
+        let error = told.unwrap_err().to_string();
+        assert!(error.contains("audit.log"), "{error}");
+    }
+    fails.store(false, Ordering::SeqCst);
+    assert!(engine.audit_access("look", "later", &caller()).is_err(), "a sync is not tried again");
 }

@@ -2,7 +2,7 @@
 
 use crate::support::{Line, Owned, read, selector, write};
 use foliot_disk::{Disk, FaultKind, Layer, ReadFile, SimDisk};
-use foliot_engine::{Ack, Config, Engine, backup, is_store};
+use foliot_engine::{Ack, Config, Engine, backup, check, is_store};
 use foliot_model::TimeRange;
 use std::io;
 use std::path::Path;
@@ -17,6 +17,10 @@ fn open(disk: &SimDisk, dir: &str) -> Engine {
 }
 
 fn put(engine: &Engine, from: i64, to: i64) {
+    put_as(engine, from, to, Ack::Os);
+}
+
+fn put_as(engine: &Engine, from: i64, to: i64, ack: Ack) {
     let lines: Vec<_> = (from..to)
         .flat_map(|step| (0..3).map(move |host| (step, host)))
         .map(|(step, host)| Line {
@@ -27,7 +31,7 @@ fn put(engine: &Engine, from: i64, to: i64) {
         .collect();
     let (commit, rejects) = write(engine, 0, &lines);
     assert!(rejects.is_empty());
-    engine.wait(commit.unwrap(), Ack::Os).unwrap();
+    engine.wait(commit.unwrap(), ack).unwrap();
 }
 
 /// Steps that a store holds, after checking every value and that all series agree.
@@ -225,6 +229,64 @@ fn a_copy_whose_wal_is_lost_says_so() {
     lose("second");
     backup(&disk, Path::new("second"), Path::new("third"), None).unwrap();
     is_told("third");
+}
+
+/// As a full disk or a copy that was cut short leaves it: nothing, or no more than a header.
+#[test]
+fn a_log_whose_newest_file_is_empty_says_so_in_the_store_its_check_and_its_copies() {
+    for len in [0, 40] {
+        let disk = SimDisk::new(9);
+        let engine = open(&disk, DIR);
+        put(&engine, 0, 5);
+        engine.flush().unwrap();
+        put_as(&engine, 5, 9, Ack::Durable);
+        drop(engine);
+        let names = disk.list(Path::new(DIR)).unwrap();
+        let wal: Vec<_> = names.iter().filter(|name| name.starts_with("wal-")).collect();
+        let newest = Path::new(DIR).join(wal.iter().max().unwrap());
+        disk.truncate(&newest, len).unwrap();
+        let is_it = |damage: &String| damage.contains("was begun and is empty");
+        let done = backup(&disk, Path::new(DIR), Path::new("copy"), None).unwrap();
+        assert!(done.is_wal_end_missing, "{len}: {done:?}");
+        // Also a copy of the copy.
+        let again = backup(&disk, Path::new("copy"), Path::new("second"), None).unwrap();
+        assert!(again.is_wal_end_missing, "{len}: {again:?}");
+        for dir in [DIR, "copy", "second"] {
+            let shared: Arc<dyn Disk> = Arc::new(disk.clone());
+            let checked = check(&shared, Path::new(dir)).unwrap();
+            assert!(checked.problems.iter().any(is_it), "{len} {dir}: {checked:?}");
+            let engine = open(&disk, dir);
+            assert!(engine.damages().iter().any(is_it), "{len} {dir}: {:?}", engine.damages());
+            // What is written from now on is there, and nothing is missed any more.
+            put(&engine, 5, 7);
+            drop(engine);
+            assert_eq!(steps(&disk, dir), 7, "{len} {dir}");
+        }
+    }
+}
+
+/// One in between tells by itself how much is gone.
+#[test]
+fn a_log_with_an_empty_file_in_between_says_so() {
+    let disk = SimDisk::new(10);
+    for step in 0..3 {
+        let engine = open(&disk, DIR);
+        put(&engine, step, step + 1);
+        drop(engine);
+    }
+    let mut wal = disk.list(Path::new(DIR)).unwrap();
+    wal.retain(|name| name.starts_with("wal-"));
+    wal.sort();
+    assert!(wal.len() >= 3, "{wal:?}");
+    disk.truncate(&Path::new(DIR).join(&wal[1]), 0).unwrap();
+    let done = backup(&disk, Path::new(DIR), Path::new("copy"), None).unwrap();
+    assert!(done.wal_damaged_bytes > 0, "{done:?}");
+    let shared: Arc<dyn Disk> = Arc::new(disk.clone());
+    for dir in [DIR, "copy"] {
+        let checked = check(&shared, Path::new(dir)).unwrap();
+        let is_it = |problem: &String| problem.contains(&wal[1]) && problem.contains("is empty");
+        assert!(checked.problems.iter().any(is_it), "{dir}: {checked:?}");
+    }
 }
 
 /// A disk whose store gives its log back while the first stretch of it is read for a copy.

@@ -1,9 +1,9 @@
 //! Renames: what series hold is found under their new names, all of it, whatever happens meanwhile.
 
 use crate::support::{Line, Owned, read, selector, write};
-use foliot_disk::{Disk, SimDisk};
+use foliot_disk::{Disk, FaultKind, SimDisk};
 use foliot_engine::{Ack, Caller, Config, Engine, Error, Identity, Renamed, Renaming};
-use foliot_model::{Selector, TimeRange};
+use foliot_model::{Label, Labels, Matcher, Selector, Test, TimeRange};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -156,6 +156,89 @@ fn a_crash_between_any_two_steps_loses_nothing_and_the_next_rename_ends_it() {
         assert!(rename(&engine, &|| true).unwrap().is_done);
         assert!(all(&engine, false) == expected);
         assert!(all(&open(&disk.crash()), false) == expected);
+    }
+}
+
+/// The power goes, or the process, at any operation of the disk around a rename: of a measurement,
+/// and of a label's value, with flushes in the middle.
+#[test]
+fn a_stop_at_any_operation_of_the_disk_loses_nothing_and_the_next_rename_ends_it() {
+    /// What all series are called, where `is_value` says that host 1 becomes `alpha`.
+    fn renamed(engine: &Engine, is_value: bool, goes_on: &dyn Fn() -> bool) -> Result<bool, Error> {
+        if !is_value {
+            return rename(engine, goes_on).map(|renamed| renamed.is_done);
+        }
+        let name = |from: &Identity| {
+            let label = |label: &Label| match &*label.value == "h0001" {
+                true => Label { value: "alpha".into(), ..label.clone() },
+                false => label.clone(),
+            };
+            Identity {
+                labels: Labels::new(from.labels.iter().map(label).collect()),
+                ..from.clone()
+            }
+        };
+        let test = Test::equal("h0001");
+        let host = "host".to_owned();
+        let matcher = Matcher { name: host, test, negated: false, accepts_absent: false };
+        let selector = Selector { names: Vec::new(), matchers: vec![matcher], ..selector(0, "") };
+        let renaming = Renaming { to: "alpha", name: &name, goes_on };
+        let renamed = engine.rename_series(&selector, &renaming, &Caller::default())?;
+        if let Some(commit) = renamed.commit {
+            engine.wait(commit, Ack::Durable)?;
+        }
+        Ok(renamed.is_done)
+    }
+    /// All samples by new names, whether they have them or not.
+    fn both(engine: &Engine, is_value: bool) -> Store {
+        let mut found = Store::new();
+        for (name, samples) in all(engine, !is_value) {
+            let name = if is_value { name.replace("h0001", "alpha") } else { name };
+            let of_name = found.entry(name).or_default();
+            of_name.extend(samples);
+            of_name.sort_by_key(|(time_ns, _)| *time_ns);
+            of_name.dedup();
+        }
+        found
+    }
+    for (is_value, stop) in [false, true]
+        .into_iter()
+        .flat_map(|way| [SimDisk::kill, SimDisk::crash].map(|stop| (way, stop)))
+    {
+        let mut cut_short = 0;
+        for operation in 1.. {
+            let disk = SimDisk::new(operation);
+            let engine = open(&disk);
+            fill(&engine, 3);
+            let expected = both(&engine, is_value);
+            let calls = Cell::new(0);
+            let goes_on = || {
+                calls.set(calls.get() + 1);
+                // What was copied so far goes into parts, what is dropped is masked there.
+                if calls.get() % 3 == 2 {
+                    let _ = engine.flush();
+                }
+                true
+            };
+            disk.fail_after(operation, FaultKind::Crash);
+            let is_done = renamed(&engine, is_value, &goes_on).is_ok_and(|is_done| is_done);
+            let is_over = !disk.is_dead();
+            assert!(is_done || !is_over, "{is_value} {operation}");
+            drop(engine);
+            let engine = open(&stop(&disk));
+            let about = format!("label: {is_value}, operation {operation}, done: {is_done}");
+            assert_eq!(engine.damages(), [""; 0], "{about}");
+            assert!(both(&engine, is_value) == expected, "{about}");
+            if !is_done {
+                cut_short += 1;
+                assert!(renamed(&engine, is_value, &|| true).unwrap(), "{about}");
+            }
+            assert!(all(&engine, false) == expected, "{about}");
+            if is_over {
+                break;
+            }
+        }
+        assert!(cut_short > 20, "label: {is_value}: {cut_short} renames were cut short");
     }
 }
 

@@ -303,6 +303,32 @@ fn writes_resume_whoever_saw_that_the_disk_was_full() {
     assert!((0..200).any(is_taken), "{:?}", engine.check_space());
 }
 
+/// What was free a while ago says nothing of a disk that others fill, too: a write that is taken
+/// there waits for room.
+#[test]
+fn the_first_write_on_a_disk_that_others_have_filled_is_refused() {
+    let disk = SimDisk::new(13);
+    disk.resize(1 << 30);
+    let config = Config { background: false, ..Config::default() };
+    let engine = Engine::open(Arc::new(disk.clone()), Path::new("store"), config).unwrap();
+    let put = |time_ns: i64| {
+        let fields = vec![("value".to_owned(), Owned::Integer(time_ns))];
+        let line = Line { key: "m".to_owned(), time_ns, fields };
+        write(&engine, DEFAULT_NAMESPACE, &[line]).0
+    };
+    engine.wait(put(1).unwrap(), Ack::Durable).unwrap();
+    disk.advance(2_000_000_000);
+    disk.resize(1 << 20);
+    let refused = put(2).unwrap_err();
+    assert!(matches!(refused, Error::NoSpace { .. }), "{refused}");
+    disk.advance(2_000_000_000);
+    disk.resize(1 << 30);
+    engine.wait(put(3).unwrap(), Ack::Durable).unwrap();
+    let sids = engine.snapshot().select(&selector(DEFAULT_NAMESPACE, "m"), TimeRange::ALL).unwrap();
+    let times = support::read(&engine.snapshot(), sids[0], TimeRange::ALL);
+    assert!(times.iter().map(|(time_ns, _)| *time_ns).eq([1, 3]), "{times:?}");
+}
+
 /// Facts that are changed again and again fill the log, and nothing in memory. The log is given
 /// back by flushes, for which room is kept.
 #[test]

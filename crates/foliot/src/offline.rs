@@ -261,9 +261,9 @@ fn newest(disk: &RealDisk, dir: &Path) -> Option<PathBuf> {
 }
 
 /// What is said where the log ends too soon.
-const LOG_END_MISSING: &str = "the newest segment of the log is missing, in what was copied and in \
-                               the copy: what was written last is lost. An older backup may have \
-                               it: keep it";
+const LOG_END_MISSING: &str = "the newest segment of the log is missing or empty, in what was \
+                               copied and in the copy: what was written last is lost. An older \
+                               backup may have it: keep it";
 
 fn figures(done: &BackedUp) -> String {
     let mended = match done.damages_mended {

@@ -47,6 +47,7 @@ pub use census::{Census, Counted, Ranks, Telling};
 pub use epoch::Origin;
 pub use error::Error;
 pub use foliot_model::FIELDS_MAX;
+pub use forgotten::Hidden;
 pub use identity::{Description, Identity, Numbers};
 pub use limits::{LABELS_MAX, NAME_BYTES_MAX, VALUE_BYTES_MAX};
 pub use list::{Listed, MayGather};

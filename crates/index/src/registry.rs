@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::identity::{Description, Identity, Numbers, Speller};
 use crate::limits::{CHECKPOINT_SLICE_BYTES, NAME_BYTES_MAX, VALUE_BYTES_MAX};
 use crate::list::{self, Listed, MayGather};
-use crate::lookup::{Lookup, Run, SHARDS, Sids};
+use crate::lookup::{Lookup, Run, Sids};
 use crate::names::{Key, Names, Numbered, SymbolKind};
 use crate::record::{self, Triples};
 use crate::register::{self, Chunk};
@@ -23,18 +23,12 @@ use crate::spelled::SPELLED_MAX;
 use crate::stage::{Overlay, Stage};
 use foliot_lock::{Mutex, Rank, RwLock, RwLockReadGuard};
 use foliot_model::{Batch, KeyParts, NamespaceId, Reject, Row, Selector};
-use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
 use std::ops::Range;
 use std::sync::Arc;
 
 /// Series that are spelled out under one hold of the names: some tens of microseconds.
 const SPELLED_AT_ONCE: usize = 256;
-
-/// Forgotten series whose sources are looked up under one hold of the names, and shards of the
-/// lookup that are swept under one hold: some tens of microseconds.
-const GONE_AT_ONCE: usize = 1024;
-const SWEPT_AT_ONCE: usize = 4;
 
 /// Conditions that a listing meets while it holds the names, each of which looks at all sources at
 /// worst.
@@ -350,43 +344,6 @@ impl Registry {
         record::put_class(&mut records, [first, count, class]);
         publish(&records)?;
         Ok(self.names.write().set_class(first, count, class).is_ok())
-    }
-
-    /// What [`Registry::forget`] was told: series that were dropped, registered or not.
-    pub fn forgotten(&self) -> SidSet {
-        self.names.read().forgotten.sids().clone()
-    }
-
-    /// Forgets series: they are not selected and listed any more, and the next row of their name
-    /// makes a new series. Their numbers are not given out again. Series that are not registered
-    /// yet are forgotten from the start, so this may be told before registrations are read.
-    ///
-    /// Nothing is published: who drops series makes that durable. The caller sees to it that nobody
-    /// resolves rows meanwhile, and calls [`Registry::sweep`] when others go on.
-    pub fn forget(&self, sids: &SidSet) {
-        let _one_at_a_time = self.registrar.lock();
-        self.names.write().forget(sids);
-        self.lookup.write().forget(sids);
-    }
-
-    /// Gives the memory back in which rows of forgotten series were found, once that is much. All
-    /// of the lookup is looked through, piece by piece: rows are found and registered meanwhile.
-    pub fn sweep(&self) {
-        let Some(gone) = self.lookup.read().gone_if_many().cloned() else { return };
-        let sids: Vec<u32> = gone.iter().collect();
-        let mut sources = HashSet::new();
-        for sids in sids.chunks(GONE_AT_ONCE) {
-            let names = self.names.read();
-            sources.extend(sids.iter().filter_map(|sid| Some(names.series(*sid)?.0)));
-        }
-        for first in (0..SHARDS).step_by(SWEPT_AT_ONCE) {
-            let (names, mut lookup) = (self.names.read(), self.lookup.write());
-            // A row of which one series was forgotten is found by none of the others.
-            lookup.sweep(first..first + SWEPT_AT_ONCE, |first| {
-                names.series(first).map(|(source, _)| source).filter(|of| sources.contains(of))
-            });
-        }
-        self.lookup.write().note_swept(&gone);
     }
 
     /// Whether a class was ever assigned.

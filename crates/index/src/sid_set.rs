@@ -103,6 +103,28 @@ impl SidSet {
         }
     }
 
+    /// The ids below `end` that are not in another set.
+    pub fn without(&self, other: &Self, end: u32) -> Self {
+        let mut left = Self::default();
+        let start = self.runs.first().map_or(0, |(first, _)| *first);
+        let from = other.runs.partition_point(|run| run.1 < start);
+        let mut gone = other.runs.get(from..).unwrap_or_default().iter().peekable();
+        for &(first, last) in &self.runs {
+            // Wider than ids are, for there is none behind the last one.
+            let (mut at, stop) = (u64::from(first), (u64::from(last) + 1).min(end.into()));
+            while at < stop {
+                while gone.next_if(|run| u64::from(run.1) < at).is_some() {}
+                let next = gone.peek().map_or(stop, |run| u64::from(run.0).clamp(at, stop));
+                if at < next {
+                    left.push((at as u32, (next - 1) as u32));
+                }
+                let run = gone.peek().filter(|_| next < stop);
+                at = run.map_or(stop, |run| u64::from(run.1) + 1);
+            }
+        }
+        left
+    }
+
     /// Takes the ids of this set out of a list that ascends.
     pub fn take_from(&self, sids: &mut Vec<u32>) {
         let mut runs = self.runs.iter().peekable();
@@ -165,6 +187,11 @@ mod tests {
             let count = last.saturating_sub(first);
             let is_met = union.range(first..first + count).next().is_some();
             prop_assert_eq!(set.meets(first, count), is_met);
+            let small: SidSet = a.iter().copied().collect();
+            let apart = a.difference(&b).filter(|sid| **sid < last).copied();
+            prop_assert_eq!(small.without(&other, last), apart.collect::<SidSet>());
+            let apart = b.difference(&a).filter(|sid| **sid < u32::MAX).copied();
+            prop_assert_eq!(other.without(&small, u32::MAX), apart.collect::<SidSet>());
             let mut list: Vec<u32> = a.iter().copied().collect();
             other.take_from(&mut list);
             prop_assert!(list.iter().eq(a.difference(&b)));

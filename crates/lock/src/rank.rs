@@ -71,7 +71,7 @@ pub enum Rank {
     View,
     /// Older ids of series that a reader found out.
     Earlier,
-    /// The audit log's file.
+    /// The audit log's file, then its lines that wait. Numbered.
     Audit,
     /// Work that the threads of one query share.
     Query,

@@ -2,6 +2,7 @@
 //! it, and gives it back by dropping it. Who finds too little may wait a while for others to give
 //! some back.
 
+use foliot_lock::{Mutex, Rank};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -34,6 +35,8 @@ pub(crate) struct Budget {
     pub(crate) free: Arc<Semaphore>,
     /// For those that wait on a thread.
     pub(crate) patient: Arc<Semaphore>,
+    /// Held by who gives back what it has for want of more.
+    pub(crate) giving_back: Arc<Mutex<()>>,
     bytes: u64,
 }
 
@@ -43,7 +46,8 @@ impl Budget {
         let permits = (bytes / PERMIT_BYTES as u64).clamp(1, Semaphore::MAX_PERMITS as u64 / 2);
         let free = Arc::new(Semaphore::new(permits as usize));
         let patient = Arc::new(Semaphore::new(PATIENT_MAX));
-        Self { free, patient, bytes: permits * PERMIT_BYTES as u64 }
+        let giving_back = Arc::new(Mutex::new(Rank::Table, ()));
+        Self { free, patient, giving_back, bytes: permits * PERMIT_BYTES as u64 }
     }
 
     /// All of it, in bytes.

@@ -138,11 +138,12 @@ impl Head {
     /// Moves what a page holds into `frozen`; false if it held nothing.
     pub(crate) fn freeze(&self, number: u32, frozen: &Frozen) -> bool {
         let Some(mut page) = self.page(number) else { return false };
-        // Also of a page that deletes have emptied: it still has the memory they were in.
-        let was_empty = page.is_empty();
-        if was_empty && page.bytes() == 0 {
+        // Whoever deletes moves pages that were moved a moment before: nothing is looked through.
+        if page.bytes() == 0 {
             return false;
         }
+        // Also of a page that deletes have emptied: it still has the memory they were in.
+        let was_empty = page.is_empty();
         let data = page.freeze();
         self.bytes.fetch_sub(data.bytes() as u64, Ordering::Relaxed);
         if was_empty {
@@ -151,6 +152,13 @@ impl Head {
         // Still under the page's lock: a reader that finds the page empty must find it in `frozen`.
         frozen.pages.write().entry(number).or_default().push(Arc::new(data));
         true
+    }
+
+    /// Moves what pages hold that have any of these series into `frozen`.
+    pub(crate) fn freeze_all(&self, sids: &SidSet, frozen: &Frozen) {
+        pages_of(sids).for_each(|number| {
+            self.freeze(number, frozen);
+        });
     }
 
     /// Gives empty pages back of which `is_quiet` says that their series are not written any more.
@@ -339,6 +347,9 @@ impl Frozen {
         let mut cutter = Cutter::default();
         for number in pages_of(sids) {
             let mut pages = self.page(number);
+            if pages.is_empty() {
+                continue;
+            }
             for page in &mut pages {
                 cut_page(&mut cutter, Arc::make_mut(page), number, sids, range)?;
             }

@@ -184,7 +184,7 @@ impl Wal {
     }
 
     /// Why what was appended cannot be written at present.
-    fn stall(&self) -> Option<Error> {
+    pub(crate) fn stall(&self) -> Option<Error> {
         let queue = self.writer.queue.lock();
         let refusal = queue.refusal.as_ref().filter(|refusal| refusal.is_stall());
         refusal.map(|refusal| self.writer.error(refusal))

@@ -39,7 +39,7 @@ pub(crate) struct Replayed {
     pub(crate) is_torn: bool,
     /// Bytes behind the torn place, which were not read.
     pub(crate) torn_bytes: u64,
-    /// Whether the newest segment is not there.
+    /// Whether the newest segment is not there, or empty.
     pub(crate) is_newest_missing: bool,
     /// Damaged frames of which there is another: what would stand in their place.
     pub(crate) mends: Vec<Mend>,
@@ -130,11 +130,15 @@ pub(crate) fn replay(
     }
     if let Some(base) = segment::missing(disk, dir)? {
         let path = filenames::wal(dir, base);
+        let is_there = disk.exists(&path);
         replayed.is_newest_missing = true;
+        // It does not end within a frame: it had some, and has none.
+        replayed.is_torn &= !is_there;
         replayed.damages.push(format!(
-            "wal {} was begun and is missing: what was written to it and not yet to a part is lost, \
+            "wal {} was begun and is {}: what was written to it and not yet to a part is lost, \
              unless the server is stopped before it writes again and the file is put back",
-            path.display()
+            path.display(),
+            if is_there { "empty" } else { "missing" }
         ));
     }
     Ok(replayed)
@@ -393,7 +397,10 @@ impl Segment {
             replayed.tear(if is_older { 0 } else { self.limit - self.base });
             return Ok(false);
         }
-        let sentence = format!("wal {path} has a damaged header; its frames were read without it");
+        let sentence = match self.limit > self.base {
+            true => format!("wal {path} has a damaged header; its frames were read without it"),
+            false => format!("wal {path} is empty: what was written to it is lost"),
+        };
         replayed.damage(SEGMENT_HEADER_LEN as u64, sentence);
         Ok(true)
     }

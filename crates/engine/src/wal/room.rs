@@ -1,11 +1,13 @@
 //! What room the disk has for the log, by what the last look found.
 
-use crate::limits::SPACE_LOOK_BYTES;
+use crate::limits::{SPACE_LOOK_BYTES, SPACE_LOOK_INTERVAL};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 pub(super) struct Room {
     /// Bytes free on the disk when last looked; `u64::MAX` before the first look.
     free_bytes: AtomicU64,
+    /// When that was; 0 before the first look.
+    looked_ns: AtomicU64,
     /// Bytes written since.
     unlooked_bytes: AtomicU64,
     /// With fewer free bytes than this nothing is accepted.
@@ -16,6 +18,7 @@ impl Room {
     pub(super) fn new(reserve_bytes: u64) -> Self {
         Self {
             free_bytes: AtomicU64::new(u64::MAX),
+            looked_ns: AtomicU64::new(0),
             unlooked_bytes: AtomicU64::new(0),
             reserve_bytes: AtomicU64::new(reserve_bytes),
         }
@@ -52,9 +55,16 @@ impl Room {
         left < self.reserve_bytes()
     }
 
-    /// A look found so many bytes free; whether that is less than the reserve.
-    pub(super) fn looked(&self, free_bytes: u64) -> bool {
+    /// Whether others may have filled the disk since the last look, or made room.
+    pub(super) fn is_old(&self, now_ns: u64) -> bool {
+        let looked_ns = self.looked_ns.load(Ordering::Relaxed);
+        now_ns.saturating_sub(looked_ns) >= SPACE_LOOK_INTERVAL.as_nanos() as u64
+    }
+
+    /// A look at `now_ns` found so many bytes free; whether that is less than the reserve.
+    pub(super) fn looked(&self, free_bytes: u64, now_ns: u64) -> bool {
         self.free_bytes.store(free_bytes, Ordering::Relaxed);
+        self.looked_ns.store(now_ns, Ordering::Relaxed);
         self.unlooked_bytes.store(0, Ordering::Relaxed);
         free_bytes < self.reserve_bytes()
     }

@@ -106,12 +106,20 @@ pub(crate) fn end_lsn(disk: &dyn Disk, dir: &Path) -> Result<u64, Error> {
     Ok(base_lsn.saturating_add(file.len().saturating_sub(SEGMENT_HEADER_LEN as u64)))
 }
 
-/// The newest segment that was begun, if its file is not there. Nothing else would tell of it: the
-/// log would only end sooner.
+/// The newest segment that was begun, if its file is not there, or has lost even its first frame,
+/// which was durable. Nothing else would tell of it: the log would only end sooner.
 pub(crate) fn missing(disk: &dyn Disk, dir: &Path) -> Result<Option<u64>, Error> {
     let begun = begun(disk, dir).map_err(Error::io("list", dir))?.pop();
     let newest = list(disk, dir)?.pop();
-    Ok(begun.filter(|begun| newest.is_none_or(|lsn| lsn < *begun)))
+    Ok(begun.filter(|&begun| match newest {
+        Some(lsn) if lsn == begun => has_no_frames(disk, dir, lsn),
+        newest => newest.is_none_or(|lsn| lsn < begun),
+    }))
+}
+
+fn has_no_frames(disk: &dyn Disk, dir: &Path, base_lsn: u64) -> bool {
+    let file = disk.open(&filenames::wal(dir, base_lsn));
+    file.is_ok_and(|file| file.len() <= SEGMENT_HEADER_LEN as u64)
 }
 
 /// Notes by the name of an empty file that the segment at `base_lsn`, whose own name and first
@@ -152,6 +160,17 @@ pub(crate) fn forget_begun(disk: &dyn Disk, dir: &Path, base_lsn: u64) -> Result
         }
         Error::io("sync", dir)(error)
     })
+}
+
+/// Takes back what was noted of the newest segment, which is about to be cut to `len` bytes, if no
+/// frame is left of it then: what a copy took for its frames are those of the segment that it is
+/// written over, and nobody is to miss them.
+pub(crate) fn forget_unwritten(disk: &dyn Disk, dir: &Path, len: u64) -> Result<(), Error> {
+    let newest = list(disk, dir)?.pop();
+    match newest.filter(|_| len <= SEGMENT_HEADER_LEN as u64) {
+        Some(newest) => forget_begun(disk, dir, newest.saturating_add(1)),
+        None => Ok(()),
+    }
 }
 
 /// What is noted, ascending. One note at most, unless a rename was cut short.

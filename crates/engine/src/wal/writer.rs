@@ -608,7 +608,7 @@ impl Writer {
             io.spares.clear();
             free = look();
         }
-        io.is_short = self.room.looked(free);
+        io.is_short = self.room.looked(free, now_ns);
     }
 
     /// Looks at the disk, if it is time to, and records what it found.
@@ -620,11 +620,12 @@ impl Writer {
         }
     }
 
-    /// Looks whether so many bytes more, behind what waits, leave enough where that is in doubt,
-    /// unless the writer is at work, who looks as well.
+    /// Looks whether so many bytes more, behind what waits, leave enough where that is in doubt, or
+    /// where the last look is old: what is once taken on a disk that others have filled can only
+    /// wait. Not when the writer is at work, who looks as well.
     pub(super) fn look_before(&self, more_bytes: usize) {
         let more_bytes = self.queue.lock().bytes.len() + more_bytes;
-        if self.room.is_near(more_bytes)
+        if (self.room.is_near(more_bytes) || self.room.is_old(self.disk.monotonic_ns()))
             && let Some(mut io) = self.io.try_lock()
         {
             self.look(&mut io, more_bytes);

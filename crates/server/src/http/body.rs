@@ -1,5 +1,8 @@
 //! Bodies of requests: read whole, decompressed on the way, never beyond the limits.
 
+#[cfg(test)]
+mod tests;
+
 use crate::aside::aside;
 use crate::budget::{Budget, Held, PERMIT_BYTES, acquire, merge};
 use crate::http::Asked;
@@ -8,6 +11,7 @@ use crate::ingest::HEAVY_BYTES;
 use crate::limits::Limit;
 use crate::shared::{Shared, Spares};
 use flate2::write::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
+use foliot_lock::Mutex;
 use http_body_util::BodyExt;
 use hyper::StatusCode;
 use hyper::body::{Body, Bytes};
@@ -232,22 +236,26 @@ type BodySpares<'a> = (&'a Spares<Vec<u8>>, &'a Spares<Vec<u8>>);
 
 /// Unpacks a block of snappy into memory that was charged for all of it before it is taken.
 fn unpack_snappy(packed: Bounded, (wire, unpacked): BodySpares<'_>) -> io::Result<Bounded> {
-    let (mut out, packed) = (packed.beside(), packed.finish()?);
-    let length = snap::raw::decompress_len(&packed.bytes)?;
+    let mut out = packed.beside();
+    out.packed = packed.finish()?;
+    let packed_len = out.packed.bytes.len();
+    let length = snap::raw::decompress_len(&out.packed.bytes)?;
     if length as u64 > out.most.bytes {
         return Err(io::ErrorKind::FileTooLarge.into());
     }
-    if length > packed.bytes.len().saturating_mul(UNSNAPPED_PER_BYTE_MAX) {
+    if length > packed_len.saturating_mul(UNSNAPPED_PER_BYTE_MAX) {
         return Err(io::ErrorKind::InvalidData.into());
     }
     // What lies in the memory is written over: a block that does not say all of it is damaged.
     out.text.bytes = unpacked.take();
     out.text.bytes.truncate(length);
     let more = length - out.text.bytes.len();
-    let Some(bytes) = out.reserve(more)? else { return Ok(out) };
-    bytes.resize(length, 0);
-    snap::raw::Decoder::new().decompress(&packed.bytes, bytes)?;
-    wire.give(packed.into_bytes());
+    if out.reserve(more)?.is_none() {
+        return Ok(out);
+    }
+    out.text.bytes.resize(length, 0);
+    snap::raw::Decoder::new().decompress(&out.packed.bytes, &mut out.text.bytes)?;
+    wire.give(std::mem::take(&mut out.packed).into_bytes());
     Ok(out)
 }
 
@@ -295,30 +303,40 @@ impl Most {
 ///
 /// Where there is no room, what surely fits waits for it. What may turn out to be too long gives
 /// back what it has and is only counted from then on: it is told at its end which of the two it is.
+///
+/// Bodies grow beside each other, so that two may both want what the other has. They give it back
+/// one after the other, and each looks before whether it now finds room: so one of them does.
 #[derive(Debug)]
 struct Bounded {
     text: Text,
+    /// What it is unpacked from, where that was charged, too.
+    packed: Text,
     most: Most,
     may_wait: bool,
     /// How long it is, once there was no room for it.
     counted: Option<usize>,
     budget: Arc<Semaphore>,
     patient: Arc<Semaphore>,
+    giving_back: Arc<Mutex<()>>,
 }
 
 impl Bounded {
     fn new(mut bytes: Vec<u8>, most: Most, may_wait: bool, budget: &Budget) -> Self {
         bytes.clear();
-        let text = Text { bytes, permits: None };
-        let (budget, patient) = (budget.free.clone(), budget.patient.clone());
-        Self { text, most, may_wait, counted: None, budget, patient }
+        let (text, packed) = (Text { bytes, permits: None }, Text::default());
+        let Budget { free, patient, giving_back, .. } = budget;
+        let (budget, patient) = (free.clone(), patient.clone());
+        let giving_back = giving_back.clone();
+        Self { text, packed, most, may_wait, counted: None, budget, patient, giving_back }
     }
 
     /// The same bounds, and nothing taken.
     fn beside(&self) -> Self {
         let (budget, patient) = (self.budget.clone(), self.patient.clone());
+        let giving_back = self.giving_back.clone();
         let Self { most, may_wait, .. } = *self;
-        Self { text: Text::default(), most, may_wait, counted: None, budget, patient }
+        let (text, packed) = (Text::default(), Text::default());
+        Self { text, packed, most, may_wait, counted: None, budget, patient, giving_back }
     }
 
     /// The same bounds, and what was taken so far.
@@ -334,7 +352,6 @@ impl Bounded {
             return Err(io::ErrorKind::FileTooLarge.into());
         }
         if self.counted.is_none() && !self.reserve_charged(needed)? {
-            self.text = Text::default();
             self.counted = Some(needed);
         }
         match &mut self.counted {
@@ -348,48 +365,97 @@ impl Bounded {
 
     /// What it grows to for `needed` bytes, and how many permits that takes beside those it has.
     fn growth(&self, needed: usize) -> (usize, u32) {
-        let Text { bytes, permits } = &self.text;
-        let mut capacity = bytes.capacity();
+        let mut capacity = self.text.bytes.capacity();
         if needed > capacity {
             let limit = usize::try_from(self.most.bytes).unwrap_or(usize::MAX);
             capacity = needed.max(capacity.saturating_mul(2).min(limit));
         }
-        let held = permits.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
-        (capacity, capacity.div_ceil(PERMIT_BYTES).saturating_sub(held) as u32)
+        (capacity, self.missing(capacity))
+    }
+
+    /// The same where there is no room for so much.
+    fn least(&self, needed: usize) -> (usize, u32) {
+        let capacity = needed.max(self.text.bytes.capacity());
+        (capacity, self.missing(capacity))
+    }
+
+    /// How many permits `capacity` bytes take beside those it has.
+    fn missing(&self, capacity: usize) -> u32 {
+        let held = self.text.permits.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
+        capacity.div_ceil(PERMIT_BYTES).saturating_sub(held) as u32
     }
 
     /// Waits a while for room for so many bytes more, if it may and they are not too many.
     async fn wait_for_room(&mut self, more: usize) -> io::Result<()> {
         let needed = self.text.bytes.len().saturating_add(more);
-        let (_, missing) = self.growth(needed);
         let is_kept = self.may_wait && self.counted.is_none() && needed as u64 <= self.most.bytes;
-        if missing > 0 && is_kept {
-            let taken = acquire(&self.budget, missing).await;
-            merge(&mut self.text.permits, taken.ok_or(io::ErrorKind::OutOfMemory)?);
+        if !is_kept || self.take_free(needed) {
+            return Ok(());
+        }
+        match acquire(&self.budget, self.least(needed).1).await {
+            Some(taken) => merge(&mut self.text.permits, taken),
+            None if self.take_free_or_give_back(needed) => {}
+            None => return Err(io::ErrorKind::OutOfMemory.into()),
         }
         Ok(())
     }
 
-    /// Whether there is room for `needed` bytes.
+    /// Whether there is room for `needed` bytes. If not, what it had is given back.
     fn reserve_charged(&mut self, needed: usize) -> io::Result<bool> {
-        let (capacity, missing) = self.growth(needed);
-        let Text { bytes, permits } = &mut self.text;
-        if missing > 0 {
-            match self.budget.clone().try_acquire_many_owned(missing) {
-                Ok(taken) => merge(permits, taken),
-                Err(_) if self.may_wait => {
-                    // It has a thread to wait, unless too many have: its loop would have none to
-                    // go on.
-                    let Ok(_place) = self.patient.try_acquire() else { return Ok(false) };
-                    let waiting = acquire(&self.budget, missing);
-                    let taken = aside(|| Handle::current().block_on(waiting));
-                    merge(permits, taken.ok_or(io::ErrorKind::OutOfMemory)?);
-                }
-                Err(_) => return Ok(false),
+        if self.take_free(needed) {
+            return Ok(true);
+        }
+        // It has a thread to wait, unless too many have: its loop would have none to go on.
+        let patient = self.patient.clone();
+        let place = self.may_wait.then(|| patient.try_acquire().ok()).flatten();
+        if place.is_some() {
+            let waiting = acquire(&self.budget, self.least(needed).1);
+            if let Some(taken) = aside(|| Handle::current().block_on(waiting)) {
+                merge(&mut self.text.permits, taken);
+                self.grow(needed);
+                return Ok(true);
             }
         }
-        bytes.reserve_exact(capacity - bytes.len());
-        Ok(true)
+        match self.take_free_or_give_back(needed) {
+            true => Ok(true),
+            false if place.is_some() => Err(io::ErrorKind::OutOfMemory.into()),
+            false => Ok(false),
+        }
+    }
+
+    /// Grows to `needed` bytes at least if there is room at present: to as many more as it has
+    /// rather than to a few.
+    fn take_free(&mut self, needed: usize) -> bool {
+        for (capacity, missing) in [self.growth(needed), self.least(needed)] {
+            if missing > 0 {
+                let Ok(taken) = self.budget.clone().try_acquire_many_owned(missing) else {
+                    continue;
+                };
+                merge(&mut self.text.permits, taken);
+            }
+            self.grow(capacity);
+            return true;
+        }
+        false
+    }
+
+    /// The same, and if there is no room, gives back what it has. Others that find no room at the
+    /// same moment look again when that is done.
+    fn take_free_or_give_back(&mut self, needed: usize) -> bool {
+        let giving_back = self.giving_back.clone();
+        let _one_at_a_time = giving_back.lock();
+        let is_taken = self.take_free(needed);
+        if !is_taken {
+            self.text = Text::default();
+            self.packed = Text::default();
+        }
+        is_taken
+    }
+
+    /// Grows to so many bytes, which are charged.
+    fn grow(&mut self, capacity: usize) {
+        let bytes = &mut self.text.bytes;
+        bytes.reserve_exact(capacity.saturating_sub(bytes.len()));
     }
 
     fn finish(self) -> io::Result<Text> {
@@ -523,149 +589,5 @@ fn refusal(error: &io::Error, most: Most) -> Reply {
             let text = format!("the compressed body is damaged: {error}");
             Reply::text(StatusCode::BAD_REQUEST, text).close()
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use flate2::Compression;
-    use flate2::write::{DeflateEncoder, GzEncoder, ZlibEncoder};
-
-    fn unpack(encoding: Encoding, limit: u64, packed: &[u8]) -> Result<Vec<u8>, StatusCode> {
-        let budget = Budget::new(128 << 20);
-        let most = Most::of(limit, &budget);
-        let mut sink = Sink::new(encoding, Bounded::new(Vec::new(), most, true, &budget));
-        for byte in packed {
-            sink.unpack(&[*byte]).map_err(|error| refusal(&error, most).status)?;
-        }
-        finish(sink).map(Text::into_bytes).map_err(|reply| reply.status)
-    }
-
-    fn finish(sink: Sink) -> Result<Text, Reply> {
-        sink.finish((&Spares::new(u64::MAX), &Spares::new(u64::MAX)))
-    }
-
-    #[test]
-    fn all_spellings_of_compression_are_read() {
-        let text = b"put m 1 2 h=a\n".repeat(100);
-        let fast = Compression::fast;
-        let mut gzip = GzEncoder::new(Vec::new(), fast());
-        gzip.write_all(&text).unwrap();
-        let gzip = gzip.finish().unwrap();
-        assert_eq!(unpack(Encoding::Gzip, 9999, &gzip).unwrap(), text);
-        let twice = [gzip.clone(), gzip.clone()].concat();
-        assert_eq!(unpack(Encoding::Gzip, 9999, &twice).unwrap().len(), 2 * text.len());
-        let mut zlib = ZlibEncoder::new(Vec::new(), fast());
-        zlib.write_all(&text).unwrap();
-        assert_eq!(unpack(Encoding::Deflate, 9999, &zlib.finish().unwrap()).unwrap(), text);
-        let mut raw = DeflateEncoder::new(Vec::new(), fast());
-        raw.write_all(&text).unwrap();
-        assert_eq!(unpack(Encoding::Deflate, 9999, &raw.finish().unwrap()).unwrap(), text);
-        assert_eq!(unpack(Encoding::Identity, 9999, &text).unwrap(), text);
-    }
-
-    /// Memory with the bytes of others in it shows none of them, whether the next body is longer,
-    /// shorter, or says less than its length.
-    #[test]
-    fn what_lies_in_memory_for_blocks_is_written_over() {
-        let (budget, spares) = (Budget::new(1 << 20), Spares::new(u64::MAX));
-        let most = Most::of(1 << 19, &budget);
-        let unsnap = |packed: &[u8]| {
-            let mut sink =
-                Sink::new(Encoding::Snappy, Bounded::new(Vec::new(), most, true, &budget));
-            sink.unpack(packed).unwrap();
-            sink.finish((&Spares::new(u64::MAX), &spares)).map_err(|reply| reply.status)
-        };
-        for (length, before) in [(50, 10), (0, 10), (3, 2), (400, 401), (300_000, 100), (7, 9000)] {
-            let text: Vec<u8> = (0..length).map(|at| (at % 7) as u8).collect();
-            let packed = snap::raw::Encoder::new().compress_vec(&text).unwrap();
-            spares.give_filled(vec![b'!'; before]);
-            let found = unsnap(&packed).unwrap();
-            assert!(spares.take().is_empty(), "the memory was taken");
-            assert!(found.bytes == text, "{length}");
-            let held = found.permits.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
-            assert!(held * PERMIT_BYTES >= found.bytes.capacity(), "{length}");
-        }
-        // It says that it is 9 bytes long, and has 2.
-        spares.give_filled(vec![b'!'; 600]);
-        assert_eq!(unsnap(b"\x09\x04ab").err(), Some(StatusCode::BAD_REQUEST));
-    }
-
-    #[test]
-    fn bombs_and_damage_are_refused() {
-        let mut bomb = GzEncoder::new(Vec::new(), Compression::best());
-        bomb.write_all(&vec![0; 10 << 20]).unwrap();
-        let bomb = bomb.finish().unwrap();
-        assert!(bomb.len() < 20_000);
-        let too_large = StatusCode::PAYLOAD_TOO_LARGE;
-        assert_eq!(unpack(Encoding::Gzip, 1 << 20, &bomb), Err(too_large));
-        let bad = StatusCode::BAD_REQUEST;
-        assert_eq!(unpack(Encoding::Gzip, 1 << 20, b"not gzip at all"), Err(bad));
-        assert_eq!(unpack(Encoding::Gzip, 99 << 20, &bomb[..bomb.len() / 2]), Err(bad));
-        assert_eq!(unpack(Encoding::Identity, 3, b"abcd"), Err(too_large));
-    }
-
-    #[test]
-    fn bytes_are_charged_before_they_grow_and_given_back() {
-        let budget = Budget::new(1 << 20);
-        let most = Most::of(10 << 20, &budget);
-        let mut out = Bounded::new(Vec::new(), most, true, &budget);
-        out.write_all(&[0; 600 << 10]).unwrap();
-        let left = budget.free.available_permits() * PERMIT_BYTES;
-        assert!(left + out.text.bytes.capacity() <= 1 << 20, "{left}");
-        let mut line = None;
-        assert!(budget.hold(&mut line, 600 << 10).is_none());
-        drop(out);
-        assert!(budget.hold(&mut line, 600 << 10).is_some());
-        assert!(budget.hold(&mut line, 100).is_some(), "less than a page is for free");
-        assert_eq!(budget.free.available_permits() * PERMIT_BYTES, 1 << 20);
-    }
-
-    fn bomb(bytes: usize) -> Vec<u8> {
-        let mut bomb = GzEncoder::new(Vec::new(), Compression::best());
-        bomb.write_all(&vec![0; bytes]).unwrap();
-        bomb.finish().unwrap()
-    }
-
-    #[test]
-    fn what_never_finds_room_is_too_large_before_it_unpacks() {
-        let budget = Budget::new(1 << 20);
-        let most = Most::of(1 << 30, &budget);
-        let mut sink = Sink::new(Encoding::Gzip, Bounded::new(Vec::new(), most, true, &budget));
-        let error = sink.unpack(&bomb(64 << 20)).unwrap_err();
-        assert_eq!(error.kind(), io::ErrorKind::FileTooLarge);
-        assert!(sink.bounded().text.bytes.capacity() <= 1 << 20);
-        assert_eq!(most.limit.name(), "limits.pending_body_bytes");
-    }
-
-    #[test]
-    fn a_bomb_is_known_as_one_while_others_have_the_memory() {
-        let budget = Budget::new(1 << 20);
-        let others = budget.free.clone().try_acquire_many_owned(200).unwrap();
-        let most = Most::of(1 << 20, &budget);
-        let told = |packed: &[u8]| {
-            let may_wait = most.fits_unpacked(packed.len() as u64);
-            let bounded = Bounded::new(Vec::new(), most, may_wait, &budget);
-            let mut sink = Sink::new(Encoding::Gzip, bounded);
-            let unpacked = sink.unpack(packed).map_err(|error| refusal(&error, most).status);
-            let held = sink.bounded().text.bytes.capacity();
-            (unpacked.err().or_else(|| finish(sink).err().map(|reply| reply.status)), held)
-        };
-        // It gave back what it had before it was over, and waited for nothing.
-        assert_eq!(told(&bomb(64 << 20)), (Some(StatusCode::PAYLOAD_TOO_LARGE), 0));
-        let mut noise = vec![0u8; 900 << 10];
-        noise.iter_mut().fold(1u32, |seed, byte| {
-            let seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            *byte = (seed >> 24) as u8;
-            seed
-        });
-        let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
-        packed.write_all(&noise).unwrap();
-        let packed = packed.finish().unwrap();
-        assert_eq!(told(&packed), (Some(StatusCode::SERVICE_UNAVAILABLE), 0));
-        drop(others);
-        assert_eq!(told(&packed).0, None);
-        assert_eq!(told(&bomb(1 << 20)).0, None);
     }
 }
