@@ -38,7 +38,7 @@ fn an_opening_store_tells_how_far_it_is() {
     server.kill();
     // Whatever opens the log, or writes its end once more, waits for what the test sets.
     machine
-        .set(0, Rule { skip: 1, ..Rule::always("open", "/wal-", Action::DelayMs(3_000)) }.times(1));
+        .set(0, Rule { skip: 2, ..Rule::always("open", "/wal-", Action::DelayMs(3_000)) }.times(1));
     machine.set(1, Rule::always("overwrite", "/wal-", Action::DelayMs(3_000)).times(1));
     let address = free_address();
     let mut command = foliot();

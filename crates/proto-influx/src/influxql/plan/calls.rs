@@ -81,7 +81,7 @@ impl Builder<'_> {
         let rows = match name {
             "distinct" => {
                 let rows = reduce(of_argument(&ordered)?, Reducer::Distinct, &ordered);
-                return Ok(Rows::Stamp { input: Box::new(rows), layout: ordered.layout() });
+                return Ok(stamped(rows, &ordered));
             }
             "sample" => {
                 let count = count_of(args.get(1));
@@ -127,7 +127,7 @@ impl Builder<'_> {
         if is_selector && options.windows.is_none() {
             return Ok(rows);
         }
-        let rows = Rows::Stamp { input: Box::new(rows), layout: options.layout() };
+        let rows = stamped(rows, &options);
         let found = self.schema.eval(&call(name, args), &[])?;
         Ok(filled(rows, name, kind_of(found).unwrap_or(Kind::Float), &options))
     }
@@ -360,6 +360,18 @@ fn reduce(input: Rows, function: Reducer, options: &Options) -> Rows {
             Rows::Merge { inputs: folded.collect(), layout: options.layout() }
         }
         input => Rows::Reduce(Box::new(Reduce { input, function, layout: options.layout() })),
+    }
+}
+
+/// The same with the starts of their windows for times: where nobody sees when a value was the
+/// largest, summaries tell it.
+fn stamped(input: Rows, options: &Options) -> Rows {
+    match input {
+        Rows::Merge { inputs, .. } if Rows::are_apart(&inputs) => {
+            let inputs = inputs.into_iter().map(|input| stamped(input, options)).collect();
+            Rows::Merge { inputs, layout: options.layout() }
+        }
+        input => Rows::Stamp { input: Box::new(input), layout: options.layout() },
     }
 }
 
