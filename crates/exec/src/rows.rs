@@ -42,7 +42,7 @@ pub(crate) use calculate::math;
 use foliot_engine::Run;
 use foliot_model::{Column, TableHead};
 use foliot_plan::Told;
-use foliot_plan::rows::{Reducer, Rows, Scan, Select};
+use foliot_plan::rows::{Layout, Reducer, Rows, Scan, Select};
 use grid::Grid;
 use join::{Joined, Piece, Within};
 pub(crate) use leaf::Leaf;
@@ -263,20 +263,7 @@ fn opened<'q>(
     Ok(match rows {
         Rows::Scan(scan) => Box::new(scan::Scanned::new(scan, context)),
         Rows::Nested(nested) => Box::new(Within::new(nested, context)?),
-        Rows::Merge { inputs, layout } if Rows::are_apart(inputs) => {
-            let mut by_name: Vec<&Rows> = inputs.iter().collect();
-            by_name.sort_unstable_by_key(|input| input.measurement());
-            if layout.descending {
-                by_name.reverse();
-            }
-            let opened = by_name.into_iter().map(|input| open(input, wanted, readings, context));
-            Box::new(merge::InTurn::new(opened.collect::<Result<_, _>>()?))
-        }
-        Rows::Merge { inputs, layout } => {
-            let inputs: Result<Vec<_>, _> =
-                inputs.iter().map(|input| open(input, None, readings, context)).collect();
-            Box::new(Gathered::new(merge::Merge::new(inputs?, layout, meter)?))
-        }
+        Rows::Merge { inputs, layout } => merged((inputs, layout), wanted, readings, context)?,
         Rows::Reduce(reduce) => {
             if let Some(quick) = quick::Quick::new(reduce, (wanted, false), readings, context)? {
                 return Ok(Box::new(quick));
@@ -324,6 +311,31 @@ fn opened<'q>(
             let (offset, limit, turns) = (*offset, *limit, Turns::default());
             Box::new(Limited { input, offset, limit, ends, counted: None, meter, turns })
         }
+    })
+}
+
+/// The rows of several inputs.
+fn merged<'q>(
+    (inputs, layout): (&'q [Rows], &'q Layout),
+    wanted: Option<u64>,
+    readings: &Readings<'q>,
+    context: Context<'q>,
+) -> Result<Box<dyn Stream + 'q>, Error> {
+    let mut inputs: Vec<&Rows> = inputs.iter().collect();
+    let are_apart = Rows::are_apart(inputs.iter().copied());
+    if are_apart {
+        inputs.sort_unstable_by_key(|input| input.measurement());
+        if layout.descending {
+            inputs.reverse();
+        }
+    }
+    // Of equal heads each input may have too few rows for all of them.
+    let wanted = wanted.filter(|_| are_apart);
+    let opened = inputs.into_iter().map(|input| open(input, wanted, readings, context));
+    let opened = opened.collect::<Result<Vec<_>, _>>()?;
+    Ok(match are_apart {
+        true => Box::new(merge::InTurn::new(opened)),
+        false => Box::new(Gathered::new(merge::Merge::new(opened, layout, context.meter)?)),
     })
 }
 

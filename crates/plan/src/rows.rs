@@ -166,9 +166,9 @@ impl Rows {
 
     /// Whether each of the inputs has a measurement of its own, so that no two have a head in
     /// common.
-    pub fn are_apart(inputs: &[Rows]) -> bool {
+    pub fn are_apart<'r>(inputs: impl IntoIterator<Item = &'r Rows>) -> bool {
         let mut seen = BTreeSet::new();
-        inputs.iter().all(|rows| rows.measurement().is_some_and(|name| seen.insert(name)))
+        inputs.into_iter().all(|rows| rows.measurement().is_some_and(|name| seen.insert(name)))
     }
 }
 

@@ -1,5 +1,5 @@
-//! Rows of several inputs, by head and then by time, or by head and then by window. Inputs that have
-//! no head in common follow one another.
+//! Rows of several inputs, by head and then by time, or by head and then by window. Inputs that
+//! have no head in common follow one another.
 
 use super::grid::Grid;
 use super::heap;
