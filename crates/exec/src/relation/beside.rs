@@ -273,6 +273,8 @@ impl Telling<'_> {
         let goes_on =
             self.fold.tally.is_some() && before.start == frame.start && before.end <= frame.end;
         if !goes_on {
+            // Rows that were looked at for the row before are work once more.
+            meter.check(frame.len())?;
             self.fold = Folding { frame: frame.start..frame.start, ..Folding::default() };
         }
         let mut tally = self.fold.tally.take().unwrap_or_else(|| Tally::new(figure(fold)));

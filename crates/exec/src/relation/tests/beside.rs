@@ -105,4 +105,10 @@ fn rows_under_windows_are_charged_and_end() {
     let mut windowed = Windowed::new(Box::new(Listed::new(2, &rows)), &sums, &short);
     assert!(matches!(windowed.next(), Err(Error::Deadline { .. })));
     assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+
+    // Each row is looked at for ten thousand others, which counts as often.
+    let limits = Limits { samples: 1_000_000, ..Limits::default() };
+    let few = Meter::new(limits, Cancel::default());
+    let mut windowed = Windowed::new(Box::new(Listed::new(2, &rows)), &sums, &few);
+    assert!(matches!(windowed.next(), Err(Error::Samples { .. })));
 }
