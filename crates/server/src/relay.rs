@@ -1,6 +1,7 @@
-//! Busy streams of a loop pass a baton from one to the next.
+//! Busy line streams of a loop pass a baton from one to the next.
 //!
-//! A stream is a connection that sends lines and waits for no answer, so it may always have more.
+//! A line stream is a connection that sends lines. It waits for no answer, so it may always have
+//! more.
 //! A loop serves who is ready in order, and looks at its sockets only now and then while somebody
 //! is. A hundred busy streams would each store a piece before a request that came meanwhile is
 //! seen. So only the stream that has the baton stores a piece, and the loop looks at its sockets
