@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Ways to take something away, all of them of the measurement `m`.
 #[derive(Clone, Copy, Debug)]
@@ -202,28 +202,26 @@ fn writes_go_on_while_many_series_are_taken_away() {
         let engine = open(&disk);
         fill(&engine, "m", HOSTS, 1);
         let state = AtomicU8::new(BEFORE);
-        let (longest, took) = std::thread::scope(|scope| {
+        let written = std::thread::scope(|scope| {
             let writer = scope.spawn(|| {
-                let mut longest = Duration::ZERO;
+                let mut written = 0;
                 for time_ns in 1.. {
                     if state.load(Ordering::SeqCst) == OVER {
                         break;
                     }
-                    let began = Instant::now();
                     put(&engine, &[line("other", 1, time_ns)]);
-                    longest = longest.max(began.elapsed());
+                    written += u32::from(state.load(Ordering::SeqCst) == MEANWHILE);
                     std::thread::sleep(Duration::from_micros(200));
                 }
-                longest
+                written
             });
-            let began = Instant::now();
+            state.store(MEANWHILE, Ordering::SeqCst);
             way.go(&engine).unwrap();
-            let took = began.elapsed();
             state.store(OVER, Ordering::SeqCst);
-            (writer.join().unwrap(), took)
+            writer.join().unwrap()
         });
-        println!("{way:?}: {longest:?} of {took:?}");
         assert_eq!(found(&engine, "m").len(), 0, "{way:?}");
-        assert!(longest < took / 10, "{way:?}: writes waited for {longest:?} of {took:?}");
+        // Were writes held off for as long as it takes, two or three would get through.
+        assert!(written > 20, "{way:?}: {written} writes went through meanwhile");
     }
 }
