@@ -67,7 +67,7 @@ fn targets_are_told_with_what_became_of_them() {
     let count = |what: &str| get(&server, what)["targets"].as_array().unwrap().len();
     assert_eq!(count("targets?state=down"), 1);
     assert_eq!(count("targets?search=ZONE%3D%3Cb"), 1);
-    assert_eq!(count("targets?search=404"), 1);
+    assert_eq!(count("targets?search=status%20404"), 1);
     assert_eq!((count("targets?job=shop"), count("targets?job=none")), (1, 0));
     let some = get(&server, "targets?limit=1");
     assert_eq!((&some["is_whole"], some["targets"].as_array().unwrap().len()), (&json!(false), 1));
