@@ -16,15 +16,28 @@ pub fn put_u64(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
+/// The first number that takes more than two bytes.
+pub const SHORT_END: u64 = 1 << 14;
+
+/// The one or two bytes that [`put_u64`] appends for a number below [`SHORT_END`], the first one
+/// lowest, and how many they are. Of others they mean nothing.
+#[inline(always)]
+pub const fn spread_short(value: u64) -> (u16, usize) {
+    // What goes into the second byte moves up by one.
+    let second = value & 0x3f80;
+    let more = (second != 0) as u64;
+    ((value.wrapping_add(second) | more << 7) as u16, 1 + more as usize)
+}
+
 /// The bytes that [`put_u64`] appends, the first one lowest, and how many they are. Of more than
 /// two bytes seven bits go to each by halves: numbers of any length take the same few steps.
 #[inline(always)]
 pub const fn spread_u64(value: u64) -> (u128, u8) {
     const MORE: u128 = 0x80_8080_8080_8080_8080;
     // Most steps from id to id, and many values, take no more.
-    if value < 1 << 14 {
-        let more = (value > 0x7f) as u64;
-        return (((value & 0x7f) | more << 7 | value >> 7 << 8) as u128, 1 + more as u8);
+    if value < SHORT_END {
+        let (bytes, len) = spread_short(value);
+        return (bytes as u128, len as u8);
     }
     let len = (70 - (value | 1).leading_zeros()) / 7;
     let low = (value & 0x0fff_ffff) | ((value & 0x00ff_ffff_f000_0000) << 4);
@@ -179,6 +192,11 @@ mod tests {
             prop_assert_eq!(out.len(), len_u64(value));
             let (spread, len) = spread_u64(value);
             prop_assert_eq!(&spread.to_le_bytes()[..usize::from(len)], &out[..]);
+            let short = value % SHORT_END;
+            let mut short_out = Vec::new();
+            put_u64(&mut short_out, short);
+            let (pair, len) = spread_short(short);
+            prop_assert_eq!(&pair.to_le_bytes()[..len], &short_out[..]);
             put_i64(&mut out, value as i64);
             let mut rest: &[u8] = &out;
             prop_assert_eq!(get_u64(&mut rest), Ok(value));

@@ -18,7 +18,8 @@ use crate::precision::Precision;
 use cursor::Cursor;
 use foliot_model::{Batch, FIELDS_MAX, Reject, Span};
 use memchr::memrchr;
-use shapes::{Ended, Node, ROOT, Role, Shapes, slice};
+use number::plain_number;
+use shapes::{Ended, Node, ROOT, Role, Shapes, Step, slice};
 use std::borrow::Cow;
 
 /// Most bytes of a key: measurement and tags, and together with a field's name (and four bytes that
@@ -157,32 +158,59 @@ impl Decoder {
     /// Reads all fields; returns the node of the last one.
     #[inline]
     fn fields(&mut self, cursor: &mut Cursor<'_>, batch: &mut Batch<'_>) -> Result<Node, Fault> {
-        let mut node = ROOT;
+        let (bytes, mut at, mut node) = (cursor.bytes, cursor.at, ROOT);
         for _ in 0..FIELDS_MAX {
-            let step = match self.shapes.step(cursor.bytes, node, cursor.at) {
-                Some(known) => known,
-                None => {
-                    let name = cursor.field_name()?;
-                    let new = self.shapes.learn(node, slice(cursor.bytes, name));
-                    self.shapes.step_to(new)
-                }
-            };
-            node = step.node;
-            let name_end = cursor.at + step.length as usize;
-            cursor.field = Span::new(cursor.at, name_end);
-            cursor.at = name_end + 1;
-            let cell = cursor.value(batch)?;
-            match step.role {
-                Role::Push => batch.push_cell(cell),
-                Role::Replace(index) => batch.replace_cell(index as usize, cell),
-                Role::Drop => {}
+            // Most fields are known ones that hold numbers.
+            let known = self.shapes.step(bytes, node, at);
+            let to_push = known.filter(|step| step.role == Role::Push);
+            let number =
+                to_push.and_then(|step| plain_number(bytes, at + step.length as usize + 1));
+            if let (Some(step), Some((cell, end))) = (known, number) {
+                batch.push_cell(cell);
+                (node, at) = (step.node, end);
+            } else {
+                cursor.at = at;
+                node = self.field(cursor, batch, node, known)?;
+                at = cursor.at;
             }
-            match cursor.bytes.get(cursor.at) {
-                Some(b',') => cursor.at += 1,
-                _ => return Ok(node),
+            match bytes.get(at) {
+                Some(b',') => at += 1,
+                _ => {
+                    cursor.at = at;
+                    return Ok(node);
+                }
             }
         }
         Err(Fault::TooManyFields)
+    }
+
+    /// Reads any field, the one behind that of `node`, whose name may be known; returns its node.
+    #[inline(never)]
+    fn field(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        batch: &mut Batch<'_>,
+        node: Node,
+        known: Option<Step>,
+    ) -> Result<Node, Fault> {
+        let step = match known {
+            Some(known) => known,
+            None => {
+                let name = cursor.field_name()?;
+                let new = self.shapes.learn(node, slice(cursor.bytes, name));
+                self.shapes.step_to(new)
+            }
+        };
+        let name_end = cursor.at + step.length as usize;
+        cursor.field = Span::new(cursor.at, name_end);
+        cursor.at = name_end + 1;
+        let cell = cursor.value(batch)?;
+        match step.role {
+            Role::Push => batch.push_cell(cell),
+            Role::Replace(index) => batch.replace_cell(index as usize, cell),
+            Role::Drop => {}
+        }
+        Ok(step.node)
     }
 
     /// Checks that the key fits together with each name of the row that ends at `node`.

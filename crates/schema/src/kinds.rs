@@ -263,9 +263,13 @@ impl Kinds {
         for (index, row) in batch.rows().iter().enumerate() {
             let (measurement, columns) = walk.columns(row)?;
             let cells = batch.cells(row, columns.len() as u32);
-            let mut pairs = cells.iter().zip(&*columns);
+            let mut pairs = cells.iter().zip(columns);
+            // Mostly all are what they are to be.
+            if pairs.clone().fold(true, |are, (cell, kind)| are & (cell.kind == *kind)) {
+                continue;
+            }
             if let Some(column) = pairs.position(|(cell, kind)| !manner.takes(*kind, cell.kind)) {
-                found.push((index, conflict_of(batch, row, measurement, &columns, column)));
+                found.push((index, conflict_of(batch, row, measurement, columns, column)));
             }
         }
         Ok(found)
@@ -304,6 +308,8 @@ struct Walk<'w, 'b> {
     manner: Manner,
     known: HashMap<(&'w [u8], u32), Columns>,
     last: Option<Last<'w>>,
+    /// The kinds of a row's fields that is refused.
+    refused: Columns,
     /// Fields that rows before declared: their series are not made yet, and take room.
     new: usize,
 }
@@ -319,18 +325,28 @@ struct Last<'w> {
 
 impl<'w, 'b> Walk<'w, 'b> {
     fn new(kinds: &'w Kinds, engine: &'w Engine, batch: &'w Batch<'b>, manner: Manner) -> Self {
-        Self { kinds, engine, batch, manner, known: HashMap::new(), last: None, new: 0 }
+        let (known, refused) = (HashMap::new(), Columns::default());
+        Self { kinds, engine, batch, manner, known, last: None, refused, new: 0 }
     }
 
     /// A row's measurement, as it is written, and the kinds of its fields.
-    fn columns(&mut self, row: &Row) -> Result<(&'w [u8], Columns), Error> {
+    fn columns(&mut self, row: &Row) -> Result<(&'w [u8], &[Kind]), Error> {
         let line_key = self.batch.slice(row.key_tail);
-        if let Some(Last { measurement, shape, columns, .. }) = &self.last
-            && *shape == row.shape
-            && begins_with(line_key, measurement)
-        {
-            return Ok((measurement, columns.clone()));
+        let is_like_last = self
+            .last
+            .as_ref()
+            .is_some_and(|last| last.shape == row.shape && begins_with(line_key, last.measurement));
+        if !is_like_last && let Some(refused) = self.turn_to(row, line_key)? {
+            self.refused = refused;
+            return Ok((raw_measurement(line_key), &self.refused));
         }
+        let last = self.last.as_ref();
+        Ok(last.map_or((&[], &[]), |last| (last.measurement, &*last.columns)))
+    }
+
+    /// Makes the measurement and shape of a row the last ones. The kinds of its fields are returned
+    /// where it is going to be refused, and nothing is known of its shape then.
+    fn turn_to(&mut self, row: &Row, line_key: &'w [u8]) -> Result<Option<Columns>, Error> {
         if let Some(last) = self.last.take().filter(|last| !last.is_known) {
             self.known.insert((last.measurement, last.shape), last.columns);
         }
@@ -341,13 +357,13 @@ impl<'w, 'b> Walk<'w, 'b> {
             Some(columns) => columns,
             None => {
                 let Decided { columns, new } = self.look(row, measurement)?;
-                let Some(new) = new else { return Ok((measurement, columns)) };
+                let Some(new) = new else { return Ok(Some(columns)) };
                 self.new += new;
                 columns
             }
         };
-        self.last = Some(Last { measurement, shape, columns: columns.clone(), is_known });
-        Ok((measurement, columns))
+        self.last = Some(Last { measurement, shape, columns, is_known });
+        Ok(None)
     }
 
     /// The kinds of the fields of a row's shape in a measurement, as it is written; fields without

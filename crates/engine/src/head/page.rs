@@ -9,11 +9,12 @@ use super::arrivals::Arrivals;
 use super::late::Late;
 use super::reorder::{self, Fronts};
 use super::slab::{self, Handle, Slab};
-use super::stream::{self, Decoded, KindScale, Outline, Reader, Tail};
+use super::stream::{self, CODE_MAX, Decoded, KindScale, Outline, Reader, Tail};
 use crate::block::{Block, Builder};
 use crate::columns::Columns;
 use crate::error::Error;
 use crate::limits::{BLOCK_SAMPLES_MAX, PAGE_SERIES};
+use foliot_codec::varint::zigzag;
 use foliot_model::{Cell, TimeRange};
 use std::sync::Arc;
 
@@ -34,6 +35,9 @@ pub(crate) struct State {
     /// When the first block is sealed, see [`State::samples_max`].
     phase: u8,
     pub(super) flags: u8,
+    /// So many samples of one byte each can follow without a look at anything but their distance,
+    /// kind and value; 0 where nobody looked since something else became of the stream.
+    ready: u8,
 }
 
 /// A sample was appended: `last_ns` and `bits` mean something.
@@ -64,6 +68,7 @@ impl State {
         self.step = tail.step;
         self.unit = tail.unit;
         self.kind_scale = tail.kind_scale;
+        self.ready = 0;
     }
 
     /// How many samples the open stream may hold. The first one after a flush ends early, at a
@@ -88,6 +93,19 @@ impl State {
         (self.used as usize) < slab::capacity(self.chunk | 1)
     }
 
+    /// Looks how many samples of one byte can follow, behind one that came regularly.
+    fn make_ready(&mut self) {
+        let samples = self.samples_max().saturating_sub(self.count);
+        let bytes = slab::capacity(self.chunk | 1).saturating_sub(self.used as usize);
+        self.ready = usize::from(samples).min(bytes).min(usize::from(u8::MAX)) as u8;
+    }
+
+    /// Notes what has to be looked at before the next sample.
+    pub(super) fn mark(&mut self, flags: u8) {
+        self.flags |= flags;
+        self.ready = 0;
+    }
+
     /// The byte of a sample that continues the open stream regularly.
     #[inline(always)]
     fn regular(&self, sample: Decoded) -> Option<u8> {
@@ -103,14 +121,46 @@ impl State {
         self.used += 1;
         self.count += 1;
         self.flags &= !IS_IN_DOUBT;
+        self.ready = self.ready.saturating_sub(1);
     }
 
     pub(super) fn reset_stream(&mut self) {
+        self.ready = 0;
         self.chunk = slab::NONE;
         self.count = 0;
         self.used = 0;
         self.flags &= !IS_MIXED;
     }
+}
+
+/// Puts a sample into the open stream if it goes on regularly, and looks how many more may be put
+/// without a look; false if it does not.
+#[inline(never)]
+fn put_looked(state: &mut State, slab: &mut Slab, sample: Decoded) -> bool {
+    let goes_on = state.goes_on() && state.has_room();
+    let Some(byte) = state.regular(sample).filter(|_| goes_on) else { return false };
+    slab.put_byte(state.chunk, state.used as usize, byte);
+    state.go_on(sample);
+    state.make_ready();
+    true
+}
+
+/// The same for a stream that is ready for such a sample: only what is of the sample is looked at.
+#[inline(always)]
+fn put_ready(state: &mut State, slab: &mut Slab, sample: Decoded) -> bool {
+    let next_ns = state.last_ns.checked_add(stream::step_ns(state.step, state.unit));
+    let code = zigzag(sample.bits.wrapping_sub(state.bits) as i64);
+    let is_like_before = state.kind_scale == sample.kind_scale;
+    if next_ns != Some(sample.time_ns) || !is_like_before || code > CODE_MAX {
+        return false;
+    }
+    slab.put_byte(state.chunk, state.used as usize, code as u8);
+    state.last_ns = sample.time_ns;
+    state.bits = sample.bits;
+    state.used += 1;
+    state.count += 1;
+    state.ready -= 1;
+    true
 }
 
 #[derive(Clone, Debug)]
@@ -269,10 +319,13 @@ impl PageData {
         for (state, cell) in states.iter_mut().zip(cells) {
             let kind_scale = KindScale::new(cell.kind, cell.scale);
             let sample = Decoded { time_ns, kind_scale, bits: cell.bits };
-            let goes_on = state.goes_on() && state.has_room();
-            let Some(byte) = state.regular(sample).filter(|_| goes_on) else { break };
-            self.slab.put_byte(state.chunk, state.used as usize, byte);
-            state.go_on(sample);
+            let is_put = match state.ready {
+                0 => put_looked(state, &mut self.slab, sample),
+                _ => put_ready(state, &mut self.slab, sample),
+            };
+            if !is_put {
+                break;
+            }
             done += 1;
         }
         done
@@ -349,7 +402,7 @@ impl PageData {
         if newest_ns == Some(sample.time_ns)
             && let Some(state) = self.states.get_mut(local)
         {
-            state.flags |= IS_IN_DOUBT;
+            state.mark(IS_IN_DOUBT);
         }
         if newest_ns.is_some_and(|newest_ns| sample.time_ns < newest_ns) {
             self.arrivals.come_late(local);
@@ -448,7 +501,7 @@ impl PageData {
         if self.newest_ns(local).is_some_and(|newest_ns| range.contains(newest_ns))
             && let Some(state) = self.states.get_mut(local)
         {
-            state.flags |= IS_IN_DOUBT;
+            state.mark(IS_IN_DOUBT);
         }
     }
 
@@ -516,150 +569,4 @@ impl PageData {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::block::Decoder;
-    use foliot_model::{Kind, Samples};
-    use proptest::prelude::*;
-
-    /// Chunks of neighbours lie side by side: bytes put beyond the end of one would be in another.
-    #[test]
-    fn numbers_that_move_far_stay_in_their_chunks() {
-        let (mut page, mut builder) = (PageData::default(), Builder::default());
-        let mut expected = [const { Vec::new() }; 3];
-        let mut random = 88_172_645_463_325_252_u64;
-        for step in 0..100 {
-            for (local, expected) in expected.iter_mut().enumerate() {
-                random ^= random << 13;
-                random ^= random >> 7;
-                random ^= random << 17;
-                let kind_scale = KindScale::new(Kind::Float, (random % 3) as u8);
-                let bits = random >> (random % 57);
-                let sample = Decoded { time_ns: step * 5_000_000_000, kind_scale, bits };
-                page.append(local, sample, b"", 60, &mut builder);
-                expected.push(sample);
-            }
-        }
-        for (local, expected) in expected.iter().enumerate() {
-            assert_eq!(stream_of(&page, local), *expected);
-        }
-    }
-
-    /// All that copies hold, the older one first.
-    fn laid_out(copies: &[&SeriesCopy]) -> Vec<Decoded> {
-        let (mut decoder, mut samples) = (Decoder::default(), Samples::default());
-        let mut all = Columns::default();
-        for copy in copies {
-            copy.lay_out(&mut decoder, &mut samples, &mut all).unwrap();
-        }
-        all.sort_newest_wins();
-        (0..all.len()).filter_map(|at| all.get(at)).collect()
-    }
-
-    proptest! {
-        /// Samples in order, late, again and again, up to where streams are sealed and sorted: a
-        /// copy and what came since are the next copy, newer values above older ones.
-        #[test]
-        fn a_copy_and_what_came_since_are_the_next_copy(
-            pieces in prop::collection::vec((0i64..3, 1i64..700, 1i64..40), 1..12),
-        ) {
-            let (mut page, mut builder) = (PageData::default(), Builder::default());
-            let copy_of = |page: &PageData| {
-                let mut copy = SeriesCopy::default();
-                page.copy(3, TimeRange::ALL, &mut copy);
-                copy
-            };
-            let mut before = copy_of(&page);
-            let (mut newest, mut value) = (0, 0);
-            for (how, count, back) in pieces {
-                for step in 0..count {
-                    let time = match how {
-                        0 => newest + 1,
-                        1 => newest - step % back,
-                        _ => newest - back * step,
-                    };
-                    newest = newest.max(time);
-                    value += 1;
-                    let kind_scale = KindScale::new(Kind::Integer, 0);
-                    let time_ns = time * 1_000_000_000;
-                    let sample = Decoded { time_ns, kind_scale, bits: value };
-                    page.append(3, sample, b"", 7, &mut builder);
-                }
-                let now = copy_of(&page);
-                let since = now.since(&before);
-                prop_assert_eq!(laid_out(&[&before, &since]), laid_out(&[&now]));
-                prop_assert!(now.since(&now).is_empty());
-                before = now;
-            }
-        }
-    }
-
-    #[test]
-    fn what_goes_on_regularly_is_not_copied_again() {
-        let (mut page, mut builder) = (PageData::default(), Builder::default());
-        let mut copies = [SeriesCopy::default(), SeriesCopy::default()];
-        for (seconds, copy) in [0..400, 400..407].into_iter().zip(&mut copies) {
-            for second in seconds {
-                let kind_scale = KindScale::new(Kind::Float, 0);
-                let sample = Decoded { time_ns: second * 1_000_000_000, kind_scale, bits: 5 };
-                page.append(0, sample, b"", 7, &mut builder);
-            }
-            page.copy(0, TimeRange::ALL, copy);
-        }
-        assert_eq!(laid_out(&[&copies[1].since(&copies[0])]).len(), 7);
-    }
-
-    fn stream_of(page: &PageData, local: usize) -> Vec<Decoded> {
-        let mut bytes = Vec::new();
-        page.copy_stream(local, &mut bytes);
-        let mut reader = stream::Reader::new(&bytes);
-        std::iter::from_fn(|| reader.next()).collect()
-    }
-
-    /// Rows whose fields jump, change their kind or miss a step now and then, at the end of a page:
-    /// what goes on regularly is put at once, and what does not, one by one.
-    #[test]
-    fn a_row_is_taken_as_far_as_its_series_go_on() {
-        const FIELDS: usize = 5;
-        let first = PAGE_SERIES - FIELDS;
-        let (mut page, mut builder) = (PageData::default(), Builder::default());
-        let mut expected = [const { Vec::new() }; FIELDS];
-        let mut random = 88_172_645_463_325_252_u64;
-        let (mut time_ns, mut together) = (0, 0);
-        for _ in 0..300 {
-            random ^= random << 13;
-            random ^= random >> 7;
-            random ^= random << 17;
-            time_ns += 1_000_000_000 * if random.is_multiple_of(20) { 3 } else { 1 };
-            let cells: Vec<Cell> = (0..FIELDS)
-                .map(|field| match (random >> (8 * field)) as u8 {
-                    byte @ 0..5 => Cell::integer(i64::from(byte) << 30),
-                    byte @ 5..10 => Cell::float(f64::from(byte)),
-                    byte => Cell::integer(i64::from(byte % 64)),
-                })
-                .collect();
-            let mut at = 0;
-            while at < FIELDS {
-                let rest = &cells[at..];
-                let taken = page.append_regular(first + at, time_ns, rest);
-                assert!(taken <= rest.len());
-                (at, together) = (at + taken, together + taken);
-                if let Some(cell) = cells.get(at) {
-                    let kind_scale = KindScale::new(cell.kind, cell.scale);
-                    let sample = Decoded { time_ns, kind_scale, bits: cell.bits };
-                    page.append(first + at, sample, b"", 60, &mut builder);
-                    at += 1;
-                }
-            }
-            for (expected, cell) in expected.iter_mut().zip(&cells) {
-                let kind_scale = KindScale::new(cell.kind, cell.scale);
-                expected.push(Decoded { time_ns, kind_scale, bits: cell.bits });
-            }
-        }
-        assert!(together > 300 * FIELDS / 2, "{together} of them were put together");
-        for (field, expected) in expected.iter().enumerate() {
-            assert_eq!(stream_of(&page, first + field), *expected);
-        }
-        assert_eq!(page.append_regular(PAGE_SERIES, time_ns, &[Cell::integer(1)]), 0);
-    }
-}
+mod tests;

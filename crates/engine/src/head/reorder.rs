@@ -33,7 +33,7 @@ impl State {
         let is_newest = time_ns > front.newest.time_ns;
         self.flags |= if is_mixed { IS_MIXED } else { 0 };
         self.flags &= !(IS_BEHIND | if is_newest { IS_IN_DOUBT } else { 0 });
-        self.flags |= if is_behind { IS_BEHIND } else { 0 };
+        self.mark(if is_behind { IS_BEHIND } else { 0 });
     }
 }
 

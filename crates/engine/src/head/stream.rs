@@ -82,13 +82,15 @@ impl KindScale {
 const UNITS_NS: [i64; 4] = [1, 1_000, 1_000_000, 1_000_000_000];
 
 /// Nanoseconds of the unit numbered `unit`.
+#[inline(always)]
 fn unit_ns(unit: u8) -> i64 {
-    match unit {
-        0 => 1,
-        1 => 1_000,
-        2 => 1_000_000,
-        _ => 1_000_000_000,
-    }
+    UNITS_NS.get((unit & 3) as usize).copied().unwrap_or(1)
+}
+
+/// The nanoseconds of so many units.
+#[inline(always)]
+pub(super) fn step_ns(step: u32, unit: u8) -> i64 {
+    i64::from(step) * unit_ns(unit)
 }
 
 /// The coarsest unit that `time_ns` is a whole number of.
@@ -150,6 +152,9 @@ impl Code {
     }
 }
 
+/// The largest folded difference of values that a code of one byte holds.
+pub(crate) const CODE_MAX: u64 = 127;
+
 /// The one-byte code of a sample that continues the stream regularly, or nothing if it does not.
 #[inline(always)]
 pub(crate) fn encode_regular(
@@ -159,9 +164,9 @@ pub(crate) fn encode_regular(
     bits: u64,
 ) -> Option<u8> {
     let code = zigzag(bits.wrapping_sub(tail.bits) as i64);
-    let next_ns = tail.time_ns.checked_add(i64::from(tail.step) * unit_ns(tail.unit));
+    let next_ns = tail.time_ns.checked_add(step_ns(tail.step, tail.unit));
     let is_like_before = tail.kind_scale == kind_scale && !kind_scale.is_bytes();
-    if next_ns != Some(time_ns) || !is_like_before || code > 127 || tail.step == 0 {
+    if next_ns != Some(time_ns) || !is_like_before || code > CODE_MAX || tail.step == 0 {
         return None;
     }
     tail.time_ns = time_ns;
@@ -179,7 +184,7 @@ pub(crate) fn encode_away(
     bits: u64,
 ) -> Option<[u8; 2]> {
     let code = zigzag(bits.wrapping_sub(tail.bits) as i64);
-    let step_ns = i64::from(tail.step) * unit_ns(tail.unit);
+    let step_ns = step_ns(tail.step, tail.unit);
     let is_like_before = tail.kind_scale == kind_scale && !kind_scale.is_bytes();
     if !is_like_before || code > 255 || step_ns == 0 {
         return None;
@@ -203,13 +208,13 @@ pub(crate) fn encode_step(
     kind_scale: KindScale,
     bits: u64,
 ) -> Option<([u8; 16], u8)> {
-    let next_ns = tail.time_ns.checked_add(i64::from(tail.step) * unit_ns(tail.unit));
+    let next_ns = tail.time_ns.checked_add(step_ns(tail.step, tail.unit));
     if next_ns != Some(time_ns) || tail.step == 0 || kind_scale.is_bytes() {
         return None;
     }
     let (code, len) = if kind_scale == tail.kind_scale {
         match zigzag(bits.wrapping_sub(tail.bits) as i64) {
-            delta @ 0..=127 => (u128::from(delta), 1),
+            delta @ 0..=CODE_MAX => (u128::from(delta), 1),
             delta @ 128..=255 => (u128::from(ONE_STEP) | u128::from(delta) << 8, 2),
             delta => {
                 let class = value_class(delta);

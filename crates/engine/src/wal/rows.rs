@@ -13,7 +13,9 @@
 
 use crate::columns::slice;
 use crate::head::stream::{Decoded, KindScale, decode_bits, put_value};
-use foliot_codec::varint::{get_i64, get_u64, put_i64, put_u64, spread_u64, zigzag};
+use foliot_codec::varint::{
+    SHORT_END, get_i64, get_u64, put_i64, put_u64, spread_short, spread_u64, zigzag,
+};
 use foliot_index::Sids;
 use foliot_model::{Batch, Cell};
 
@@ -87,8 +89,9 @@ impl<'o> Writer<'o> {
         let Some((first_cell, others)) = cells.split_first() else { return };
         let kind_scale = KindScale::new(first_cell.kind, first_cell.scale);
         let is_like_first =
-            |cell: &Cell| (cell.kind, cell.scale) == (first_cell.kind, first_cell.scale);
-        let is_uniform = others.iter().all(is_like_first);
+            |cell: &Cell| (cell.kind == first_cell.kind) & (cell.scale == first_cell.scale);
+        // All are looked at, because mostly all are alike.
+        let is_uniform = others.iter().fold(true, |are, cell| are & is_like_first(cell));
         let (first, list) = (sids.first(), sids.list());
         let count = cells.len() as u32;
         let mut flags = 0;
@@ -119,8 +122,7 @@ impl<'o> Writer<'o> {
         }
         // Most rows are numbers of one kind, as `put_value` would write each of them.
         if is_uniform && !kind_scale.is_bytes() && !kind_scale.is_raw() {
-            out.reserve(2 * cells.len());
-            cells.iter().for_each(|cell| put_i64(out, cell.bits as i64));
+            put_numbers(out, cells);
         } else {
             for cell in cells {
                 let own = KindScale::new(cell.kind, cell.scale);
@@ -133,6 +135,31 @@ impl<'o> Writer<'o> {
         }
         let kind_scale = if is_uniform { kind_scale } else { self.before.kind_scale };
         self.before = Before { count, first, time_ns, kind_scale };
+    }
+}
+
+/// Cells whose numbers are put together before they are appended.
+const TOGETHER: usize = 16;
+
+/// Appends the mantissas of cells, as varints. Those of a byte or two, which most are, are put
+/// together where they need no look at how much room there is.
+#[inline]
+fn put_numbers(out: &mut Vec<u8>, cells: &[Cell]) {
+    for cells in cells.chunks(TOGETHER) {
+        let (mut bytes, mut len, mut all) = ([0; 2 * TOGETHER], 0, 0);
+        for cell in cells {
+            let number = zigzag(cell.bits as i64);
+            let (pair, pair_len) = spread_short(number);
+            if let Some(room) = bytes.get_mut(len..len + 2) {
+                room.copy_from_slice(&pair.to_le_bytes());
+            }
+            len += pair_len;
+            all |= number;
+        }
+        match bytes.get(..len).filter(|_| all < SHORT_END) {
+            Some(bytes) => out.extend_from_slice(bytes),
+            None => cells.iter().for_each(|cell| put_i64(out, cell.bits as i64)),
+        }
     }
 }
 

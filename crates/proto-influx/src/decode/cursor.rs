@@ -1,6 +1,6 @@
 //! The cursor: takes the pieces of a line one by one.
 
-use super::number::{digits, is_value_end, number, short_number};
+use super::number::{digits, is_value_end, number};
 use super::{STRING_BYTES_MAX, Settings};
 use crate::fault::Fault;
 use crate::key::{EXACT_LINE_SYNTAX, unescape, unletter};
@@ -25,12 +25,22 @@ pub(super) struct Cursor<'a> {
     pub(super) field: Span,
     /// Newlines inside the line at hand: in strings, or behind a backslash in the key.
     pub(super) newlines_inside: u32,
+    /// Where the timestamp stood that was read last, and the time that it is: lines that come
+    /// together often have one.
+    last_time: (Span, i64),
 }
 
 impl<'a> Cursor<'a> {
     /// A cursor at the beginning of `bytes`, in line `line`.
     pub(super) fn new(bytes: &'a [u8], line: u32) -> Self {
-        Self { bytes, at: 0, line, field: Span::default(), newlines_inside: 0 }
+        Self {
+            bytes,
+            at: 0,
+            line,
+            field: Span::default(),
+            newlines_inside: 0,
+            last_time: (Span::default(), 0),
+        }
     }
 
     /// Moves behind the line from `start` to `end`, which could not be read.
@@ -122,19 +132,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// A field's value.
-    #[inline]
     pub(super) fn value(&mut self, batch: &mut Batch<'_>) -> Result<Cell, Fault> {
-        match short_number(self.bytes, self.at) {
-            Some((cell, end)) => {
-                self.at = end;
-                Ok(cell)
-            }
-            None => self.any_value(batch),
-        }
-    }
-
-    #[inline(never)]
-    fn any_value(&mut self, batch: &mut Batch<'_>) -> Result<Cell, Fault> {
         if is_exact(batch)
             && let Some(cell) = self.endless_number()
         {
@@ -248,6 +246,26 @@ impl<'a> Cursor<'a> {
 
     #[inline]
     fn timestamp(&mut self, settings: &Settings) -> Result<i64, Fault> {
+        let (span, time_ns) = self.last_time;
+        let end = self.at + span.length as usize;
+        let last = self
+            .bytes
+            .get(span.offset as usize..)
+            .and_then(|from| from.get(..span.length as usize));
+        if span.length > 0
+            && self.bytes.get(self.at..end) == last
+            && self.bytes.get(end) == Some(&b'\n')
+        {
+            self.at = end;
+            return Ok(time_ns);
+        }
+        let start = self.at;
+        let time_ns = self.new_timestamp(settings)?;
+        self.last_time = (Span::new(start, self.at), time_ns);
+        Ok(time_ns)
+    }
+
+    fn new_timestamp(&mut self, settings: &Settings) -> Result<i64, Fault> {
         let is_negative = self.bytes.get(self.at) == Some(&b'-');
         let start = self.at + usize::from(is_negative);
         let (magnitude, end) = digits(self.bytes, start, 0).ok_or(Fault::TimeOutOfRange)?;

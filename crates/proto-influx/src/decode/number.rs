@@ -18,14 +18,25 @@ pub(super) fn is_value_end(bytes: &[u8], at: usize) -> bool {
     }
 }
 
+/// The number at `at` and the position behind it, if a number stands there; else [`number`] says
+/// what is wrong.
+#[inline(always)]
+pub(super) fn plain_number(bytes: &[u8], at: usize) -> Option<(Cell, usize)> {
+    match short_number(bytes, at) {
+        None if matches!(bytes.get(at), Some(b'0'..=b'9' | b'-')) => number(bytes, at).ok(),
+        short => short,
+    }
+}
+
 /// The number at `at` and the position behind it, if it is one of the plain ones that stand within
 /// eight bytes together with what ends them (`58i,`, `-7.25,` or `12 `). Nothing says only that
 /// [`number`] must look.
-#[inline]
-pub(super) fn short_number(bytes: &[u8], at: usize) -> Option<(Cell, usize)> {
-    let is_negative = bytes.get(at) == Some(&b'-');
-    let start = at + usize::from(is_negative);
-    let word = u64::from_le_bytes(*bytes.get(start..)?.first_chunk::<8>()?);
+#[inline(always)]
+fn short_number(bytes: &[u8], at: usize) -> Option<(Cell, usize)> {
+    let window = |start| Some(u64::from_le_bytes(*bytes.get(start..)?.first_chunk::<8>()?));
+    let first = window(at)?;
+    let is_negative = first as u8 == b'-';
+    let (start, word) = if is_negative { (at + 1, window(at + 1)?) } else { (at, first) };
     let is_end = |byte| matches!(byte, b',' | b' ' | b'\n');
     let signed = |magnitude: u64| if is_negative { -(magnitude as i64) } else { magnitude as i64 };
     let whole = digit_bits(word);

@@ -184,6 +184,19 @@ fn bad_lines_are_refused_in_influxdbs_words() {
 }
 
 /// Names are kept from request to request, and nothing else is.
+/// A timestamp like the one before is not read again, and must be like it to its end.
+#[test]
+fn timestamps_are_like_the_ones_before_to_their_ends_or_not_at_all() {
+    let times =
+        ["12", "12", "123", "12", "12 ", "1", "-12", "-12", "", "12", "12\r", "12x", "12", "12"];
+    let text: String = times.iter().map(|time| format!("m v=1 {time}\n")).collect();
+    let rows = [12, 12, 123, 12, 12, 1, -12, -12, 99, 12, 12].into_iter().zip(1..);
+    let rows = rows.chain([(12, 13), (12, 14)]);
+    let mut expected: Vec<_> = rows.map(|(time, line)| format!("{line}: m v=1.0 {time}")).collect();
+    expected.push("12! timestamp: bad timestamp".to_owned());
+    assert_eq!(decode(&text), expected);
+}
+
 #[test]
 fn a_line_has_as_many_fields_as_a_row_may() {
     let line = |names: &dyn Fn(usize) -> usize, count: usize| {
