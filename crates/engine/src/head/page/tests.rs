@@ -212,8 +212,8 @@ proptest! {
             for field in 0..FIELDS {
                 prop_assert_eq!(stream_of(&together, field), stream_of(&apart, field));
                 prop_assert_eq!(together.last_number(field), apart.last_number(field));
-                let arrived = |page: &PageData| (page.arrived(field).samples, page.arrived(field).late);
-                prop_assert_eq!(arrived(&together), arrived(&apart));
+                let (one, other) = (together.arrived(field), apart.arrived(field));
+                prop_assert_eq!((one.samples, one.late), (other.samples, other.late));
                 let mut copies = [SeriesCopy::default(), SeriesCopy::default()];
                 together.copy(field, TimeRange::ALL, &mut copies[0]);
                 apart.copy(field, TimeRange::ALL, &mut copies[1]);
