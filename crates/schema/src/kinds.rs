@@ -308,7 +308,7 @@ struct Walk<'w, 'b> {
     manner: Manner,
     known: HashMap<(&'w [u8], u32), Columns>,
     last: Option<Last<'w>>,
-    /// The kinds of a row's fields that is refused.
+    /// The kinds of the fields of a row that is refused.
     refused: Columns,
     /// Fields that rows before declared: their series are not made yet, and take room.
     new: usize,

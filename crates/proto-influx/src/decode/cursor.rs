@@ -1,6 +1,7 @@
 //! The cursor: takes the pieces of a line one by one.
 
 use super::number::{digits, is_value_end, number};
+use super::shapes::slice;
 use super::{STRING_BYTES_MAX, Settings};
 use crate::fault::Fault;
 use crate::key::{EXACT_LINE_SYNTAX, unescape, unletter};
@@ -248,12 +249,8 @@ impl<'a> Cursor<'a> {
     fn timestamp(&mut self, settings: &Settings) -> Result<i64, Fault> {
         let (span, time_ns) = self.last_time;
         let end = self.at + span.length as usize;
-        let last = self
-            .bytes
-            .get(span.offset as usize..)
-            .and_then(|from| from.get(..span.length as usize));
         if span.length > 0
-            && self.bytes.get(self.at..end) == last
+            && self.bytes.get(self.at..end) == Some(slice(self.bytes, span))
             && self.bytes.get(end) == Some(&b'\n')
         {
             self.at = end;
