@@ -290,17 +290,17 @@ fn what_is_wrong_in_a_text_has_a_place_and_is_one_sentence() {
         ("opentsdb", "sum:$step-avg:cpu.v{host=}", Some((1, 21)), "a value is missing behind '='"),
         ("opentsdb", "sum:cpu{host=ä}x", Some((1, 16)), "Missing '}' at the end"),
         ("opentsdb", "sum:$step-aug:cpu.v", Some((1, 5)), "aug"),
-        ("opentsdb", "sum:cpu{host=regexp([)}", Some((1, 9)), "unclosed character class: `[`"),
+        ("opentsdb", "sum:cpu{host=regexp([)}", Some((1, 9)), "missing closing ]: `[`"),
         ("influxql", "SELECT mean(v) FROM m GROUP BY time(7q)", Some((1, 37)), "invalid duration"),
         (
             "influxql",
-            "SELECT v FROM m\nWHERE a =~ /x{2/",
+            "SELECT v FROM m\nWHERE a =~ /x{3,2}/",
             // InfluxDB tells of the place before a regular expression.
             Some((2, 11)),
-            "unclosed counted repetition",
+            "invalid repeat count: `{3,2}`",
         ),
-        ("promql", "up{a=~'('}", Some((1, 4)), "unclosed group: `(`"),
-        ("sql", "SELECT 'a' ~ '('", Some((1, 8)), "unclosed group: `(`"),
+        ("promql", "up{a=~'('}", Some((1, 4)), "missing closing ): `(`"),
+        ("sql", "SELECT 'a' ~ '('", Some((1, 8)), "missing closing ): `(`"),
     ] {
         let asked = json!({"language": language, "text": text, "check": true, "start_ms": 0,
             "end_ms": 60_000, "step_ms": 1000});

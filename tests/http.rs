@@ -203,6 +203,36 @@ fn requests_are_pipelined_and_connections_kept() {
 }
 
 #[test]
+fn odd_letters_of_an_address_are_read_as_servers_of_go_read_them() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    let text = "up{job=\"a<b>\"} 1\nup{job=\"c\"} 2\n";
+    let answer = server.request("POST", "/api/v1/import/prometheus", &[], text.as_bytes());
+    assert_eq!(answer.status, 204, "{}", answer.text());
+    let mut socket = BufReader::new(server.connect());
+    let long = "x".repeat(100_000);
+    for number in 0..10 {
+        // Each on its own, with a body before it, and over more than one read.
+        socket.get_mut().write_all(&request("POST", "/api/put", &[], b"{\"<oops>\"")).unwrap();
+        assert_eq!(read_response(&mut socket).unwrap().status, 400);
+        let head = format!(
+            "GET /prometheus/federate?n={number}&match[]=up{{job=\"a<b>\"}}&match[]=é`{long}\"\" \
+             HTTP/1.1\r\nHost: localhost\r\nX-Odd: \"<>\"\r\n\r\n"
+        );
+        for piece in head.replace(&format!("&match[]=é`{long}\"\""), "").as_bytes().chunks(30) {
+            socket.get_mut().write_all(piece).unwrap();
+            std::thread::sleep(std::time::Duration::from_millis(2));
+        }
+        let answer = read_response(&mut socket).unwrap();
+        let has = |job: &str| answer.text().contains(&format!("job=\"{job}\""));
+        assert!(answer.status == 200 && has("a<b>") && !has("c"), "{}", answer.text());
+        socket.get_mut().write_all(head.as_bytes()).unwrap();
+        let answer = read_response(&mut socket).unwrap();
+        assert!(answer.text().contains("é`xxx"), "{}", answer.text());
+    }
+}
+
+#[test]
 fn answers_are_compressed_when_asked_for() {
     let dir = Scratch::new();
     let server = Server::start(dir.path(), &[]);

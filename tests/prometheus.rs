@@ -342,7 +342,7 @@ fn samples_are_read_remotely_as_they_were_written() {
     for (body, word) in [
         (b"\x0a\x05\x0a".to_vec(), "longer than its message"),
         (wanted(0, 1, &[matcher(4, "a", "b")]), "kind 4"),
-        (wanted(0, 1, &[matcher(2, "a", "(")]), "regular expression"),
+        (wanted(0, 1, &[matcher(2, "a", "(")]), "missing closing )"),
     ] {
         let answer = push(&server, "/prometheus/api/v1/read", &[], &body);
         let text = answer.text();

@@ -137,6 +137,37 @@ fn bad_questions_are_told() {
             "bad_data",
             "invalid parameter \"step\": cannot parse \"x\" to a valid duration",
         ),
+        // What functions find wrong is told when they would run.
+        (
+            "query?query=label_replace(up,%22a%22,%22%22,%22b%22,%22(%22)",
+            422,
+            "execution",
+            "invalid regular expression in label_replace(): (: error parsing regexp: missing closing ): `^(?s:()$`",
+        ),
+        (
+            "query?query=label_replace(up,%22%22,%22%22,%22b%22,%22%22)",
+            422,
+            "execution",
+            "invalid destination label name in label_replace(): ",
+        ),
+        (
+            "query?query=label_join(up,%22a%22,%22-%22,%22%22)",
+            422,
+            "execution",
+            "invalid source label name in label_join(): ",
+        ),
+        (
+            "query?query=count_values(%22%22,up)",
+            422,
+            "execution",
+            "invalid label name \"\"",
+        ),
+        (
+            "query?query=up{a=~%22[a--]%22}",
+            400,
+            "bad_data",
+            "invalid parameter \"query\": 1:4: parse error: error parsing regexp: invalid character class range: `a--`",
+        ),
         ("series", 400, "bad_data", "no match[] parameter provided"),
         (
             "labels?match[]=up(",

@@ -242,3 +242,36 @@ fn values_are_counted_before_labels_go_away() {
         assert_eq!(Json::from(rows), wanted, "{query}");
     }
 }
+
+#[test]
+fn lengths_of_time_are_as_long_as_go_counts_nanoseconds() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    store(&server, &[("m", &[1.0, 2.0, 3.0])]);
+    for (query, wanted) in [
+        ("sum_over_time(m[292y])", Some("6")),
+        ("sum_over_time(m[292y] offset -292y)", Some("6")),
+        ("sum_over_time(m[292y] @ 9e9)", Some("6")),
+        ("sum_over_time(m[292y] @ 9223372036 offset -292y)", Some("6")),
+        ("sum_over_time(m[292y] offset 292y)", None),
+        ("sum_over_time(m[292y] @ -9e9 offset 292y)", None),
+        ("m offset 292y", None),
+        ("m offset -292y", None),
+        ("m @ -9223372036 offset 292y", None),
+        ("m offset 9223372036", None),
+        ("count_over_time(vector(1)[292y:1y])", Some("292")),
+        ("count_over_time(vector(1)[292y:292y] offset 292y)", Some("1")),
+        ("max_over_time(max_over_time(m[292y:292y] offset 292y)[292y:292y] offset 292y)", None),
+        ("max_over_time(max_over_time(m[292y:292y] offset -292y)[292y:292y] offset -292y)", None),
+    ] {
+        let answer = asked(&server, "query", &at_minute(2), query);
+        let value = answer["data"]["result"][0]["value"][1].as_str();
+        assert_eq!((&answer["status"], value), (&json!("success"), wanted), "{query}: {answer}");
+    }
+    for query in ["m[293y]", "m offset 293y", "m offset -9223372037", "m[1y:293y]"] {
+        let answer = asked(&server, "query", &at_minute(2), query);
+        let error = answer["error"].as_str().unwrap();
+        assert!(error.ends_with("duration out of range"), "{query}: {answer}");
+    }
+    server.stop();
+}

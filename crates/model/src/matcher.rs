@@ -60,12 +60,20 @@ impl Test {
         Self::AnyOf(vec![text.into()])
     }
 
-    /// A regular expression, found anywhere in the string.
+    /// A regular expression of Go, found anywhere in the string.
     ///
     /// # Errors
     /// As [`Pattern::new`].
     pub fn regex(expression: &str) -> Result<Self, MatcherError> {
         Pattern::new(expression).map(Self::Regex)
+    }
+
+    /// A regular expression of Java, found anywhere in the string.
+    ///
+    /// # Errors
+    /// As [`Pattern::new`].
+    pub fn regex_of_java(expression: &str) -> Result<Self, MatcherError> {
+        Pattern::of_java(expression).map(Self::Regex)
     }
 
     /// OpenTSDB's wildcard filter over `pattern`.

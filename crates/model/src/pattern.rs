@@ -4,11 +4,12 @@
 //! compiled and held is bounded, by itself and together with all others of the process: their
 //! number is the client's choice.
 
+mod dialect;
 mod fault;
 
 use crate::matcher::MatcherError;
+use dialect::Dialect;
 use regex::{Regex, RegexBuilder};
-use regex_syntax::ast::{self, Ast, ClassPerl, ClassPerlKind, ClassSet, ClassSetItem};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt;
@@ -34,7 +35,7 @@ static REFUSED: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
 struct Together {
     weight: usize,
     /// Those that are still held, so that one that stands at many places is compiled once.
-    known: HashMap<String, Weak<Compiled>>,
+    known: HashMap<(String, Dialect), Weak<Compiled>>,
 }
 
 thread_local! {
@@ -47,13 +48,15 @@ static HELD_BYTES: AtomicUsize = AtomicUsize::new(0);
 
 /// A regular expression that is ready to be matched, found anywhere in a text.
 ///
-/// The classes `\w`, `\d` and `\s` hold letters, digits and blanks of ASCII only, as they do in
-/// Go's and Java's expressions, and so in those of InfluxQL, PromQL and OpenTSDB.
+/// Its syntax is that of [Go and RE2](https://pkg.go.dev/regexp/syntax), or
+/// [Java's](https://docs.oracle.com/javase/8/docs/api/java/util/regex/Pattern.html) without what
+/// looks around or back.
 #[derive(Clone)]
 pub struct Pattern(Arc<Compiled>);
 
 struct Compiled {
     written: String,
+    dialect: Dialect,
     regex: Regex,
     _held: Held,
 }
@@ -76,13 +79,25 @@ impl Drop for Held {
 }
 
 impl Pattern {
-    /// Compiles an expression.
+    /// Compiles an expression of Go.
     ///
     /// # Errors
     /// When it is too long, does not parse, compiles to more than 1 MiB, or when all patterns that
     /// are in use take too much already.
     pub fn new(written: &str) -> Result<Self, MatcherError> {
-        if let Some(known) = known(written) {
+        Self::of_dialect(written, Dialect::Go)
+    }
+
+    /// Compiles an expression of Java.
+    ///
+    /// # Errors
+    /// As [`Pattern::new`].
+    pub fn of_java(written: &str) -> Result<Self, MatcherError> {
+        Self::of_dialect(written, Dialect::Java)
+    }
+
+    fn of_dialect(written: &str, dialect: Dialect) -> Result<Self, MatcherError> {
+        if let Some(known) = known(written, dialect) {
             return Ok(Self(known));
         }
         let [too_heavy, too_large] = &REFUSED;
@@ -90,7 +105,8 @@ impl Pattern {
             too_heavy.fetch_add(1, Ordering::Relaxed);
             return Err(error);
         }
-        let expression = in_ascii(written).unwrap_or_else(|| written.to_owned());
+        let expression = dialect::translated(written, dialect);
+        let expression = expression.map_err(|fault| MatcherError(fault.to_string()))?;
         let mut result = Err(MatcherError("invalid regular expression".to_owned()));
         // A long one is not tried at a size that it hardly fits.
         for bytes in SIZES.into_iter().filter(|size| expression.len() < *size) {
@@ -106,13 +122,13 @@ impl Pattern {
                 RegexBuilder::new(&expression).size_limit(bytes).dfa_size_limit(bytes).build();
             let is_too_large = matches!(built, Err(regex::Error::CompiledTooBig(_)));
             let invalid = |error: regex::Error| {
-                let fault = fault::sentence(written).unwrap_or_else(|| error.to_string());
+                let fault = fault::sentence(&expression).unwrap_or_else(|| error.to_string());
                 MatcherError(format!("invalid regular expression: {fault}"))
             };
             result = built
                 .map(|regex| {
                     let written = written.to_owned();
-                    Self(Arc::new(Compiled { written, regex, _held: held }))
+                    Self(Arc::new(Compiled { written, dialect, regex, _held: held }))
                 })
                 .map_err(invalid);
             if !is_too_large {
@@ -123,10 +139,18 @@ impl Pattern {
         result
     }
 
-    /// Why a text is no expression, as Go says it; nothing of one that can be read, or whose fault
-    /// only shows when it is compiled.
+    /// Why a text is no expression of Go, as Go says it; nothing of one that can be read, or whose
+    /// fault only shows when it is compiled.
     pub fn fault(written: &str) -> Option<String> {
-        fault::fault(written)
+        dialect::translated(written, Dialect::Go).err().map(|fault| fault.to_string())
+    }
+
+    /// An expression of Go in the syntax of the library, for who compiles it with bounds of its own.
+    ///
+    /// # Errors
+    /// Why it is none, as Go says it.
+    pub fn in_syntax_of_library(written: &str) -> Result<String, String> {
+        dialect::translated(written, Dialect::Go).map_err(|fault| fault.to_string())
     }
 
     /// Does the work of one request on this thread. Together the patterns that it compiles may
@@ -147,7 +171,8 @@ impl Pattern {
     fn note(&self) {
         TOGETHER.with_borrow_mut(|together| {
             if let Some(together) = together {
-                together.known.insert(self.as_str().to_owned(), Arc::downgrade(&self.0));
+                let written = (self.as_str().to_owned(), self.0.dialect);
+                together.known.insert(written, Arc::downgrade(&self.0));
             }
         });
     }
@@ -191,8 +216,9 @@ impl fmt::Debug for Pattern {
 }
 
 /// The same expression, if it was compiled for the work at hand and is held yet.
-fn known(written: &str) -> Option<Arc<Compiled>> {
-    TOGETHER.with_borrow(|together| together.as_ref()?.known.get(written)?.upgrade())
+fn known(written: &str, dialect: Dialect) -> Option<Arc<Compiled>> {
+    let written = (written.to_owned(), dialect);
+    TOGETHER.with_borrow(|together| together.as_ref()?.known.get(&written)?.upgrade())
 }
 
 /// Refuses an expression that takes too much to be compiled, by itself or with those before it.
@@ -250,71 +276,6 @@ fn weight(written: &str) -> usize {
     weight
 }
 
-/// The expression with classes of ASCII; none where it has no such class, or does not parse.
-fn in_ascii(written: &str) -> Option<String> {
-    let has_class = written.split('\\').skip(1).any(|rest| rest.starts_with(is_class));
-    let mut tree = ast::parse::Parser::new().parse(written).ok().filter(|_| has_class)?;
-    narrow(&mut tree);
-    Some(tree.to_string())
-}
-
-fn is_class(letter: char) -> bool {
-    matches!(letter, 'w' | 'W' | 'd' | 'D' | 's' | 'S')
-}
-
-/// Puts classes of ASCII in the place of the library's, as deep as its parser lets an expression
-/// be.
-fn narrow(tree: &mut Ast) {
-    match tree {
-        Ast::ClassPerl(class) => {
-            if let Some(narrowed) = narrowed(class) {
-                *tree = narrowed;
-            }
-        }
-        Ast::ClassBracketed(class) => narrow_set(&mut class.kind),
-        Ast::Repetition(repetition) => narrow(&mut repetition.ast),
-        Ast::Group(group) => narrow(&mut group.ast),
-        Ast::Alternation(all) => all.asts.iter_mut().for_each(narrow),
-        Ast::Concat(all) => all.asts.iter_mut().for_each(narrow),
-        _ => {}
-    }
-}
-
-fn narrow_set(set: &mut ClassSet) {
-    match set {
-        ClassSet::Item(item) => narrow_item(item),
-        ClassSet::BinaryOp(operation) => {
-            narrow_set(&mut operation.lhs);
-            narrow_set(&mut operation.rhs);
-        }
-    }
-}
-
-fn narrow_item(item: &mut ClassSetItem) {
-    match item {
-        ClassSetItem::Perl(class) => {
-            if let Some(Ast::ClassBracketed(narrowed)) = &narrowed(class) {
-                *item = ClassSetItem::Bracketed(narrowed.clone());
-            }
-        }
-        ClassSetItem::Bracketed(class) => narrow_set(&mut class.kind),
-        ClassSetItem::Union(union) => union.items.iter_mut().for_each(narrow_item),
-        _ => {}
-    }
-}
-
-fn narrowed(class: &ClassPerl) -> Option<Ast> {
-    let written = match (&class.kind, class.negated) {
-        (ClassPerlKind::Digit, false) => "[0-9]",
-        (ClassPerlKind::Digit, true) => "[^0-9]",
-        (ClassPerlKind::Space, false) => r"[\t\n\f\r ]",
-        (ClassPerlKind::Space, true) => r"[^\t\n\f\r ]",
-        (ClassPerlKind::Word, false) => "[0-9A-Za-z_]",
-        (ClassPerlKind::Word, true) => "[^0-9A-Za-z_]",
-    };
-    ast::parse::Parser::new().parse(written).ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -328,7 +289,7 @@ mod tests {
             hosts.join("|"),
             format!("(?i){}", "[a-\u{10ffff}]".repeat(100)),
             format!("(?i){}", r"[a-\x{10ffff}]".repeat(100)),
-            format!("(?si-u){}", r"\pL".repeat(1_000)),
+            format!("(?si){}", r"\pL".repeat(1_000)),
             r"\pL".repeat(9_000),
             "(a)?".repeat(9_000),
         ] {
@@ -340,7 +301,7 @@ mod tests {
     #[test]
     fn patterns_of_one_request_weigh_together() {
         // Long to read, and small when it is compiled.
-        let heavy = format!("(?x)a{}", " ".repeat(WEIGHT_MAX / 8 - 32 - 5));
+        let heavy = format!("[{}]", "a".repeat(WEIGHT_MAX / 8 - 2));
         let compiled = || (0..40).take_while(|_| Pattern::new(&heavy).is_ok()).count();
         assert_eq!(Pattern::weighed(compiled), 32, "as much as four of the heaviest");
         assert_eq!(Pattern::weighed(compiled), 32, "each request begins anew");
@@ -356,26 +317,5 @@ mod tests {
         });
         assert!(error.contains("of the request are too long"), "{error}");
         assert!(Pattern::refused()[0] >= before + 2);
-    }
-
-    #[test]
-    fn classes_are_of_ascii() {
-        let passes = |pattern, text| Pattern::new(pattern).unwrap().is_match(text);
-        for (pattern, yes, no) in [
-            (r"^\w+$", "a_9", "é"),
-            (r"^\W$", "é", "a"),
-            (r"^\d$", "7", "٧"),
-            (r"^[^\d]$", "٧", "7"),
-            (r"^\s$", "\t", "\u{a0}"),
-            (r"^(a|[\S--x])+$", "a\u{a0}", "x"),
-            (r"^[\w&&[^a]]$", "b", "a"),
-            (r"^\\w$", r"\w", "a"),
-            (r"^é\d?$", "é1", "e"),
-        ] {
-            assert!(passes(pattern, yes) && !passes(pattern, no), "{pattern}");
-        }
-        assert_eq!(Pattern::new(r"\w").unwrap().as_str(), r"\w");
-        let error = Pattern::new(r"\w(").unwrap_err().0;
-        assert!(error.contains("unclosed group"), "{error}");
     }
 }

@@ -7,7 +7,7 @@ use foliot_model::Pattern;
 #[test]
 fn what_is_too_large_alone_or_together_is_refused_and_given_back() {
     let reason = |expression: &str| Pattern::new(expression).unwrap_err().0;
-    assert!(reason("((x{1000}){1000}){10}").contains("size limit"));
+    assert!(reason(r"\pL{1000}").contains("size limit"));
     let mut held = Vec::new();
     let refused = (0..1000).find_map(|number| {
         let pattern = Pattern::new(&format!(r"\pL{{10}}{number}"));

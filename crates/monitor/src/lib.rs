@@ -28,6 +28,8 @@ pub use reading::Finding;
 pub use relabel::{LabelSet, Relabel, read_relabel, relabel};
 pub use rules::{Alerting, Kind, Rule, RuleGroup, read_rules};
 pub use schedule::Schedule;
-pub use scrape::{Cache, Counts, HELP_BYTES_MAX, MEMORY_MAX, Metadata, Most, Report, SAMPLES_MAX};
+pub use scrape::{
+    AHEAD_MS_MAX, Cache, Counts, HELP_BYTES_MAX, MEMORY_MAX, Metadata, Most, Report, SAMPLES_MAX,
+};
 pub use target::{Target, Targets, alertmanager_urls, escaped, fnv, series_labels};
 pub use template::{Data, Row, Template, exponential};

@@ -4,6 +4,7 @@
 //! labels and does with them what its action says.
 
 use crate::reading::{Finding, Findings, Reader};
+use foliot_model::Pattern;
 use md5::{Digest, Md5};
 use regex::Regex;
 use std::collections::BTreeMap;
@@ -20,6 +21,8 @@ const REGEX_BYTES_MAX: usize = 1 << 20;
 pub struct Relabel {
     source: Vec<String>,
     separator: String,
+    /// What its expression is as it was written.
+    written: String,
     regex: Regex,
     modulus: u64,
     target: String,
@@ -32,7 +35,7 @@ impl PartialEq for Relabel {
     fn eq(&self, other: &Self) -> bool {
         let written = |rule: &Self| {
             let texts = [&rule.separator, &rule.target, &rule.replacement].map(String::clone);
-            (rule.source.clone(), texts, rule.modulus, rule.action, rule.regex.as_str().to_owned())
+            (rule.source.clone(), texts, rule.modulus, rule.action, rule.written.clone())
         };
         written(self) == written(other)
     }
@@ -133,7 +136,7 @@ fn read_rule(reader: &Reader<'_>) -> Option<Relabel> {
     let replacement = text(keys.take("replacement"), replacement);
     let target = text(keys.take("target_label"), "");
     let modulus = keys.take("modulus").and_then(|reader| reader.number()).unwrap_or(0);
-    let regex = match keys.take("regex") {
+    let (written, regex) = match keys.take("regex") {
         None => anchored("(.*)").ok()?,
         Some(reader) => reader.read(anchored)?,
     };
@@ -154,19 +157,18 @@ fn read_rule(reader: &Reader<'_>) -> Option<Relabel> {
     if action == LabelMap && replacement.is_empty() {
         reader.error("labelmap needs a replacement, which names labels");
     }
-    Some(Relabel { source, separator, regex, modulus, target, replacement, action })
+    Some(Relabel { source, separator, written, regex, modulus, target, replacement, action })
 }
 
-/// What stands around an expression that must match a whole text.
-const ANCHORS: [&str; 2] = ["^(?s:", ")$"];
-
-/// An expression that must match a whole text.
-fn anchored(text: &str) -> Result<Regex, String> {
-    let [begin, end] = ANCHORS;
-    let whole = format!("{begin}{text}{end}");
-    let mut builder = regex::RegexBuilder::new(&whole);
-    let built = builder.size_limit(REGEX_BYTES_MAX).build();
-    built.map_err(|error| format!("{text:?} is no regular expression: {error}"))
+/// An expression of Go that must match a whole text, as it was written and compiled.
+fn anchored(text: &str) -> Result<(String, Regex), String> {
+    let whole = format!("^(?s:{text})$");
+    let regex = Pattern::in_syntax_of_library(&whole).and_then(|whole| {
+        let mut builder = regex::RegexBuilder::new(&whole);
+        builder.size_limit(REGEX_BYTES_MAX).build().map_err(|error| error.to_string())
+    });
+    let regex = regex.map_err(|error| format!("{text:?} is no regular expression: {error}"))?;
+    Ok((text.to_owned(), regex))
 }
 
 /// Applies rules in order; says whether the labels are kept.
@@ -179,9 +181,6 @@ impl fmt::Display for Relabel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let known = ACTIONS.iter().find(|(_, action)| *action == self.action);
         let name = known.map_or("", |(name, _)| name);
-        let [begin, end] = ANCHORS;
-        let regex = self.regex.as_str();
-        let regex = regex.strip_prefix(begin).and_then(|rest| rest.strip_suffix(end));
         write!(f, "{{action: {name}")?;
         if !self.source.is_empty() {
             let names: Vec<String> = self.source.iter().map(|name| quoted(name)).collect();
@@ -189,7 +188,7 @@ impl fmt::Display for Relabel {
         }
         for (key, text, usual) in [
             ("separator", self.separator.as_str(), ";"),
-            ("regex", regex.unwrap_or_default(), "(.*)"),
+            ("regex", &self.written, "(.*)"),
             ("target_label", &self.target, ""),
             ("replacement", &self.replacement, "$1"),
         ] {

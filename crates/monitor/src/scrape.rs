@@ -27,6 +27,9 @@ const METADATA_SCRAPES: u32 = 10;
 
 /// Metrics whose kind and help are remembered of a target.
 const METADATA_MAX: usize = 10_000;
+/// How far ahead of a scrape a target may date its samples, as in Prometheus.
+pub const AHEAD_MS_MAX: i64 = 10 * 60 * 1000;
+
 /// Bytes of a help that are remembered.
 pub const HELP_BYTES_MAX: usize = 4096;
 
@@ -64,6 +67,8 @@ pub struct Counts {
     pub exemplars: u64,
     /// Samples that a series had beside another one of the same time.
     pub duplicates: u64,
+    /// Samples that the target dates too far ahead.
+    pub ahead: u64,
 }
 
 /// What a target's lines became.
@@ -282,6 +287,10 @@ impl Cache {
             return Err(format!("more than {} samples ({SAMPLES_MAX})", scrape.most.samples));
         }
         let time_ms = time_ms.filter(|_| scrape.job.honor_timestamps);
+        if time_ms.is_some_and(|ms| ms > scrape.at_ms.saturating_add(AHEAD_MS_MAX)) {
+            scrape.counts.ahead += 1;
+            return Ok(());
+        }
         if time_ms.is_none() || scrape.job.tracks_timestamps {
             match self.known.show(slot) {
                 Shown::New => scrape.counts.added += 1,

@@ -42,6 +42,7 @@ mod rejects;
 mod relay;
 mod reload;
 mod replies;
+mod request_line;
 mod rollups;
 mod senders;
 mod server;

@@ -87,6 +87,7 @@ pub(crate) struct Figures {
     pub(crate) scrape_nanos: Counter,
     pub(crate) samples_scraped: Counter,
     pub(crate) duplicates: Counter,
+    pub(crate) samples_ahead: Counter,
     pub(crate) discovery_failures: Counter,
     pub(crate) reloads_failed: Counter,
     pub(crate) evaluations: Counter,
@@ -164,6 +165,11 @@ impl Monitor {
                 "scrape_duplicates_total",
                 "Samples of a scrape dropped beside another one of their series",
                 &figures.duplicates,
+            ),
+            (
+                "scrape_samples_ahead_total",
+                "Samples of a scrape dropped because the target dates them too far ahead",
+                &figures.samples_ahead,
             ),
             (
                 "scrape_discovery_failures_total",

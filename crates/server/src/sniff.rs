@@ -82,7 +82,8 @@ pub(crate) fn sniff(bytes: &[u8], ended: bool) -> Option<Protocol> {
     let line_end = bytes.iter().position(|&byte| byte == b'\n');
     let line = line_end.and_then(|end| bytes.get(..end)).unwrap_or(bytes);
     let is_complete = line_end.is_some() || ended || bytes.len() >= SNIFF_BYTES_MAX;
-    if asks_by_a_strange_method(line) {
+    // By a method that is none of those above.
+    if begins_as_a_request(line) {
         match line.trim_ascii_end() {
             [.., b' ', b'H', b'T', b'T', b'P', b'/', b'1', b'.', b'0' | b'1']
                 if line_end.is_some() =>
@@ -111,8 +112,8 @@ pub(crate) fn sniff(bytes: &[u8], ended: bool) -> Option<Protocol> {
     }
 }
 
-/// Whether a line begins as that of a request does, by a method that is none of those above.
-fn asks_by_a_strange_method(line: &[u8]) -> bool {
+/// Whether a line begins as that of a request does, by whatever method.
+pub(crate) fn begins_as_a_request(line: &[u8]) -> bool {
     let letters = line.iter().take_while(|byte| byte.is_ascii_uppercase()).count();
     let rest = line.get(letters..).unwrap_or_default();
     (1..=METHOD_BYTES_MAX).contains(&letters) && matches!(rest, [b' ', b'/' | b'*', ..])

@@ -1,6 +1,7 @@
 //! A connection's bytes with deadlines: what was read for sniffing comes first again, and a client
 //! that stalls in a request's head, idles for too long or stops reading is cut off.
 
+use crate::request_line::RequestLine;
 use crate::wire::Wire;
 use hyper::body::{Body, Frame, SizeHint};
 use std::io;
@@ -106,6 +107,9 @@ pub(crate) struct Stream {
     socket: Wire,
     /// Bytes read while sniffing, or ahead, and how many of them were taken.
     first: (Vec<u8>, usize),
+    line: RequestLine,
+    /// Whether nothing was read yet.
+    is_new: bool,
     /// Whether hyper waits for bytes, and so for their end.
     is_awaited: bool,
     phase: Arc<Phase>,
@@ -125,6 +129,8 @@ impl Stream {
         Self {
             socket,
             first: (first, 0),
+            line: RequestLine::default(),
+            is_new: true,
             is_awaited: false,
             phase,
             armed,
@@ -140,11 +146,23 @@ impl Stream {
         self.deadline.as_mut().reset(Instant::now() + span);
     }
 
-    /// Bytes came: an idle connection begins a request's head.
-    fn received(&mut self) {
+    /// Bytes came, behind `before` that had been there: an idle connection begins a request's head.
+    fn received(&mut self, out: &mut ReadBuf<'_>, before: usize) {
+        let is_first = self.phase.get() == Phase::IDLE || self.is_new;
         if self.phase.get() == Phase::IDLE {
             self.phase.0.store(Phase::HEAD, Ordering::Relaxed);
             self.arm(Phase::HEAD);
+        }
+        self.is_new = false;
+        let fresh = out.filled().get(before..).unwrap_or_default();
+        let Some(straight) = self.line.straighten(fresh, is_first) else { return };
+        out.set_filled(before);
+        let (now, later) = straight.split_at(straight.len().min(out.remaining()));
+        out.put_slice(now);
+        if !later.is_empty() {
+            let (first, taken) = &mut self.first;
+            first.splice(..*taken, later.iter().copied());
+            *taken = 0;
         }
     }
 
@@ -229,6 +247,7 @@ impl AsyncRead for Stream {
         out: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         self.is_awaited = false;
+        let before = out.filled().len();
         let (first, taken) = &mut self.first;
         let rest = first.get(*taken..).unwrap_or_default();
         if let Some(piece) = rest.get(..rest.len().min(out.remaining()))
@@ -239,14 +258,13 @@ impl AsyncRead for Stream {
             if *taken == first.len() {
                 self.first = (Vec::new(), 0);
             }
-            self.received();
+            self.received(out, before);
             return Poll::Ready(Ok(()));
         }
-        let before = out.filled().len();
         match Pin::new(&mut self.socket).poll_read(cx, out) {
             Poll::Ready(Ok(())) => {
                 if out.filled().len() > before {
-                    self.received();
+                    self.received(out, before);
                 }
                 Poll::Ready(Ok(()))
             }

@@ -165,6 +165,16 @@ fn times_of_a_target_count_unless_told_otherwise_and_end_nothing() {
 }
 
 #[test]
+fn what_is_dated_more_than_ten_minutes_ahead_is_dropped() {
+    let mut fixture = Fixture::new("");
+    let (counts, samples) = fixture.take("a 1 600010\nb 2 600011\nc 3 -9\n", 10).unwrap();
+    assert_eq!((counts.kept, counts.ahead, counts.added), (3, 1, 0));
+    assert_eq!(samples, ["a 1 600010", "c 3 -9"]);
+    let mut fixture = Fixture::new("honor_timestamps: false");
+    assert_eq!(fixture.take("b 2 600011\n", 10).unwrap().1, ["b 2 10"]);
+}
+
+#[test]
 fn the_first_of_two_samples_counts() {
     let mut fixture = Fixture::new("");
     let (counts, samples) = fixture.take("a{x=\"1\"} 1\na{ x=\"1\" } 2\n", 10).unwrap();

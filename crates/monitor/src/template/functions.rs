@@ -4,6 +4,7 @@ use super::print::{general, printf};
 use super::{Asks, Row, Value};
 use crate::length::read_length;
 use crate::target::escaped;
+use foliot_model::Pattern;
 use regex::Regex;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -288,9 +289,11 @@ fn index(value: &Value, key: &Value) -> Result<Value, String> {
 }
 
 fn regex(pattern: &str) -> Result<Regex, String> {
-    let mut builder = regex::RegexBuilder::new(pattern);
-    let built = builder.size_limit(REGEX_BYTES_MAX).build();
-    built.map_err(|error| format!("{pattern:?} is no regular expression: {error}"))
+    let regex = Pattern::in_syntax_of_library(pattern).and_then(|pattern| {
+        let mut builder = regex::RegexBuilder::new(&pattern);
+        builder.size_limit(REGEX_BYTES_MAX).build().map_err(|error| error.to_string())
+    });
+    regex.map_err(|error| format!("{pattern:?} is no regular expression: {error}"))
 }
 
 /// Each word with its first letter large, as Go's `strings.Title`.

@@ -237,8 +237,8 @@ const ERRORS: &[(&str, &str)] = &[
     ("SELECT a FROM m WHERE b =~ 'x'", "found x, expected regex at line 1, char 27"),
     ("SELECT mean(a) FROM m GROUP BY time(7q)", "invalid duration at line 1, char 37"),
     (
-        "SELECT a FROM m WHERE b =~ /a{2/",
-        "error parsing regexp: unclosed counted repetition: `{2` at line 1, char 27",
+        "SELECT a FROM m WHERE b =~ /a{3,2}/",
+        "error parsing regexp: invalid repeat count: `{3,2}` at line 1, char 27",
     ),
     ("SELECT count(a FROM m", "found FROM, expected ) at line 1, char 16"),
     (

@@ -117,7 +117,7 @@ impl Filter {
             "iliteral_or" | "not_iliteral_or" => {
                 Ok(Test::AnyOfLower(values().map(str::to_lowercase).collect()))
             }
-            "regexp" | "not_regexp" => Test::regex(expression),
+            "regexp" | "not_regexp" => Test::regex_of_java(expression),
             _ if expression.chars().all(|c| c == '*') => Ok(Test::Any),
             _ => Test::wildcard(expression, *kind == "iwildcard"),
         };
@@ -278,7 +278,7 @@ mod tests {
             ("h=foo(a)", "Could not find a tag value filter of the type: foo"),
             ("h=not_key()", "Could not find a tag value filter of the type: not_key"),
             ("h=wildcard(a)", "Filter must contain an asterisk"),
-            ("h=regexp([)", "invalid regular expression"),
+            ("h=regexp([)", "missing closing ]: `[`"),
             ("h=literal_or(a", "Filter must end with a ')': literal_or(a"),
             ("h=literal_or()", "Filter cannot be null or empty"),
             ("h=|", "Filter must contain more than just a pipe"),

@@ -49,7 +49,7 @@ impl<'a> Climber<'a> {
     pub(super) fn new(tree: &'a Tree) -> Result<Self, HttpError> {
         let compile = |text: &str| match text {
             "" => Ok(None),
-            text => match Test::regex(text) {
+            text => match Test::regex_of_java(text) {
                 Ok(Test::Regex(pattern)) => Ok(Some(pattern)),
                 _ => Err(HttpError::bad_request(format!("Invalid regular expression: {text}"))),
             },

@@ -491,11 +491,15 @@ impl Lowering<'_> {
         let texts: Option<Vec<&str>> = texts.iter().map(text).collect();
         let (target, value) = match (function, texts.as_deref()) {
             ("label_replace", Some([target, template, source, pattern])) => {
-                let pattern = Pattern::new(&format!("^(?s:{pattern})$")).map_err(|error| {
-                    format!("invalid regular expression in label_replace(): {error}")
+                let whole = Pattern::new(&format!("^(?s:{pattern})$"));
+                let pattern = whole.map_err(|error| {
+                    format!("invalid regular expression in label_replace(): {pattern}: {error}")
                 })?;
                 let (source, template) = ((*source).into(), (*template).into());
                 (*target, NewValue::Replaced { source, pattern, template })
+            }
+            ("label_join", Some([_, _, sources @ ..])) if sources.contains(&"") => {
+                return Err("invalid source label name in label_join(): ".to_owned());
             }
             ("label_join", Some([target, separator, sources @ ..])) => {
                 let sources = sources.iter().map(|source| (*source).into()).collect();

@@ -2,7 +2,7 @@
 
 use super::reader::{ParseError, Reader};
 use super::{Dialect, LISTED_MAX};
-use foliot_model::{DEFAULT_FIELD, Matcher, Name, NamespaceId, Selector, Test};
+use foliot_model::{DEFAULT_FIELD, Matcher, Name, NamespaceId, Pattern, Selector, Test};
 use foliot_plan::grid::{BEFORE_FIELD, MEASUREMENT as NAME, Shift, Stored};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -320,6 +320,10 @@ fn readings(name: &str) -> Vec<Name> {
 
 /// A regular expression that all of a text must fit.
 fn anchored(pattern: &str) -> Result<Test, String> {
+    // By itself, because what stands around it would close and open groups of it.
+    if let Some(fault) = Pattern::fault(pattern) {
+        return Err(fault);
+    }
     Test::regex(&format!("^(?s:{pattern})$")).map_err(|error| error.to_string())
 }
 

@@ -10,7 +10,7 @@ use crate::shared::Shared;
 use foliot_lock::{Mutex, Rank};
 use foliot_model::KeyHasher;
 use foliot_monitor::{
-    Cache, Counts, Job, MEMORY_MAX, Metadata, Most, Protocol, Report, SAMPLES_MAX, Schedule, Target,
+    AHEAD_MS_MAX, Cache, Counts, Job, MEMORY_MAX, Metadata, Most, Protocol, Report, SAMPLES_MAX, Schedule, Target,
 };
 use foliot_proto_prometheus::{Format, KEY_SYNTAX, Samples};
 use hyper::body::Bytes;
@@ -254,6 +254,12 @@ impl Scraper {
         figures.scrape_nanos.add((seconds * 1e9) as u64);
         figures.samples_scraped.add(taken.counts.scraped);
         figures.duplicates.add(taken.counts.duplicates);
+        figures.samples_ahead.add(taken.counts.ahead);
+        if taken.counts.ahead > 0 {
+            let (count, url) = (taken.counts.ahead, &self.order.target.url);
+            let minutes = AHEAD_MS_MAX / 60_000;
+            log::warn!("{count} samples of {url} are dropped: dated over {minutes} minutes ahead");
+        }
         let error = taken.outcome.as_ref().err().cloned().unwrap_or_default();
         if !error.is_empty() {
             figures.scrapes_failed.add(1);

@@ -2,10 +2,11 @@
 
 use crate::promql::reader::{ParseError, Reader};
 use crate::promql::{At, Dialect, Expression, Node};
+use foliot_model::NANOS_PER_MILLI;
 use foliot_plan::grid::{Calculation, Operator};
 
-/// Nothing is older or newer than this, in milliseconds: a century.
-const DURATION_MS_MAX: f64 = 100.0 * 365.0 * 86_400_000.0;
+/// Longest length of time, in milliseconds: as many nanoseconds as Go counts, some 292 years.
+const DURATION_MS_MAX: f64 = (i64::MAX / NANOS_PER_MILLI) as f64;
 
 impl Reader<'_> {
     /// What stands behind `@`.

@@ -127,7 +127,9 @@ pub(super) async fn query(
         return Err(bad("query", reason));
     }
     let asked = reading.read(|| expression.ask(namespace, &span));
-    let asked = asked.map_err(|reason| bad("query", reason))?;
+    // The text is an expression, and what functions want of it is looked at only now.
+    let asked = asked
+        .map_err(|reason| refuse(&Failure::new(StatusCode::UNPROCESSABLE_ENTITY, reason)))?;
     let title = Some(Title::new(format!("{path} {text}"), database).asking(again(text, &span)));
     let (text, span) = (text.to_owned(), expression.instants(&span).unwrap_or(span));
     let job = Job::new(who, title, move |work| carry_out(work, &asked, &text, kind, &span, limit));
