@@ -1,6 +1,6 @@
 //! HTTP: routes, bodies, limits, connections.
 
-use crate::harness::{Scratch, Server, read_response, read_response_to, request};
+use crate::harness::{Response, Scratch, Server, read_response, read_response_to, request};
 use flate2::Compression;
 use flate2::write::{GzEncoder, ZlibEncoder};
 use std::io::{BufReader, Read, Write};
@@ -210,25 +210,28 @@ fn odd_letters_of_an_address_are_read_as_servers_of_go_read_them() {
     let answer = server.request("POST", "/api/v1/import/prometheus", &[], text.as_bytes());
     assert_eq!(answer.status, 204, "{}", answer.text());
     let mut socket = BufReader::new(server.connect());
-    let long = "x".repeat(100_000);
+    let long = format!("&match[]={{a!=\"é`{}\",job=\"c\"}}", "x".repeat(50_000));
     for number in 0..10 {
         // Each on its own, with a body before it, and over more than one read.
         socket.get_mut().write_all(&request("POST", "/api/put", &[], b"{\"<oops>\"")).unwrap();
         assert_eq!(read_response(&mut socket).unwrap().status, 400);
-        let head = format!(
-            "GET /prometheus/federate?n={number}&match[]=up{{job=\"a<b>\"}}&match[]=é`{long}\"\" \
-             HTTP/1.1\r\nHost: localhost\r\nX-Odd: \"<>\"\r\n\r\n"
-        );
-        for piece in head.replace(&format!("&match[]=é`{long}\"\""), "").as_bytes().chunks(30) {
+        let head = |more: &str| {
+            format!(
+                "GET /prometheus/federate?n={number}&match[]=up{{job=\"a<b>\"}}{more} HTTP/1.1\r\n\
+                 Host: localhost\r\nX-Odd: \"<>\"\r\n\r\n"
+            )
+        };
+        for piece in head("").as_bytes().chunks(30) {
             socket.get_mut().write_all(piece).unwrap();
-            std::thread::sleep(std::time::Duration::from_millis(2));
+            std::thread::sleep(Duration::from_millis(2));
         }
+        let has = |answer: &Response, job: &str| answer.text().contains(&format!("job=\"{job}\""));
         let answer = read_response(&mut socket).unwrap();
-        let has = |job: &str| answer.text().contains(&format!("job=\"{job}\""));
-        assert!(answer.status == 200 && has("a<b>") && !has("c"), "{}", answer.text());
-        socket.get_mut().write_all(head.as_bytes()).unwrap();
+        assert!(answer.status == 200 && has(&answer, "a<b>"), "{}", answer.text());
+        assert!(!has(&answer, "c"), "{}", answer.text());
+        socket.get_mut().write_all(head(&long).as_bytes()).unwrap();
         let answer = read_response(&mut socket).unwrap();
-        assert!(answer.text().contains("é`xxx"), "{}", answer.text());
+        assert!(has(&answer, "a<b>") && has(&answer, "c"), "{} {}", answer.status, answer.text());
     }
 }
 
@@ -380,7 +383,7 @@ fn bad_requests_never_end_the_server() {
     let dir = Scratch::new();
     let server = Server::start(dir.path(), &[]);
     let deep = "[".repeat(100_000);
-    let long_name = "x".repeat(100_000);
+    let long_name = "x".repeat(50_000);
     let bodies: [(&str, String); 12] = [
         ("/api/put", String::new()),
         ("/api/put", "[]".into()),

@@ -156,12 +156,7 @@ fn bad_questions_are_told() {
             "execution",
             "invalid source label name in label_join(): ",
         ),
-        (
-            "query?query=count_values(%22%22,up)",
-            422,
-            "execution",
-            "invalid label name \"\"",
-        ),
+        ("query?query=count_values(%22%22,up)", 422, "execution", "invalid label name \"\""),
         (
             "query?query=up{a=~%22[a--]%22}",
             400,

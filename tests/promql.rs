@@ -275,3 +275,25 @@ fn lengths_of_time_are_as_long_as_go_counts_nanoseconds() {
     }
     server.stop();
 }
+
+/// One expression, which means one thing to Go and another to Java.
+#[test]
+fn expressions_mean_what_they_mean_in_the_language_of_their_door() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    let lines = "m,h=a& v=1 1700000000\nm,h=b] v=2 1700000000\nm,h=b v=3 1700000000\n";
+    let answer = server.request("POST", "/write?db=default&precision=s", &[], lines.as_bytes());
+    assert_eq!(answer.status, 204, "{}", answer.text());
+    let expression = "[a-c&&[^a]]";
+    let of_go = asked(&server, "query", &at_minute(1), &format!("m_v{{h=~\"{expression}\"}}"));
+    let found = of_go["data"]["result"].as_array().unwrap();
+    assert_eq!(found.len(), 1, "{of_go}");
+    assert_eq!(found[0]["metric"]["h"], "b]");
+    let body = json!({"start": 1_699_999_000, "queries": [{"aggregator": "none", "metric": "m.v",
+        "filters": [{"type": "regexp", "tagk": "h", "filter": format!("^{expression}$")}]}]});
+    let of_java = server.request("POST", "/api/query", &[], body.to_string().as_bytes());
+    let of_java: Json = serde_json::from_slice(&of_java.body).unwrap();
+    assert_eq!(of_java[0]["tags"]["h"], "b", "{of_java}");
+    assert_eq!(of_java.as_array().unwrap().len(), 1);
+    server.stop();
+}

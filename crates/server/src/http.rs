@@ -116,7 +116,7 @@ fn note_malformed(shared: &Shared, peer: Option<SocketAddr>, error: &hyper::Erro
         let from = peer.map_or_else(|| "somebody".to_owned(), |peer| peer.ip().to_string());
         // Only its text tells which part of the head is at fault.
         let hint = match error.to_string().contains("URI") {
-            true => "; quotes, blanks and other odd letters of a URL must be percent-encoded",
+            true => "; blanks and control characters of a URL must be percent-encoded",
             false => "",
         };
         log::warn!(

@@ -211,7 +211,8 @@ impl<'a> Translator<'a> {
             match self.take() {
                 Some(flag) if known.contains(flag) => {
                     has_any = true;
-                    let (to, other) = if is_off { (&mut off, &mut on) } else { (&mut on, &mut off) };
+                    let (to, other) =
+                        if is_off { (&mut off, &mut on) } else { (&mut on, &mut off) };
                     other.retain(|known| *known != flag);
                     if !to.contains(&flag) {
                         to.push(flag);

@@ -250,7 +250,8 @@ impl Rule {
             return Err(HttpError::bad_request(message));
         }
         for pattern in [&self.regex, &self.separator] {
-            Test::regex_of_java(pattern).map_err(|error| HttpError::bad_request(error.to_string()))?;
+            Test::regex_of_java(pattern)
+                .map_err(|error| HttpError::bad_request(error.to_string()))?;
         }
         Ok(())
     }

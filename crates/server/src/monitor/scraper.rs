@@ -10,7 +10,8 @@ use crate::shared::Shared;
 use foliot_lock::{Mutex, Rank};
 use foliot_model::KeyHasher;
 use foliot_monitor::{
-    AHEAD_MS_MAX, Cache, Counts, Job, MEMORY_MAX, Metadata, Most, Protocol, Report, SAMPLES_MAX, Schedule, Target,
+    AHEAD_MS_MAX, Cache, Counts, Job, MEMORY_MAX, Metadata, Most, Protocol, Report, SAMPLES_MAX,
+    Schedule, Target,
 };
 use foliot_proto_prometheus::{Format, KEY_SYNTAX, Samples};
 use hyper::body::Bytes;

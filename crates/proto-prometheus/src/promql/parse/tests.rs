@@ -57,7 +57,10 @@ fn what_is_no_selector_is_refused_by_its_place() {
     ] {
         assert_eq!(refusal(text), wanted, "{text}");
     }
-    assert!(refusal("up{a=~'('}").starts_with("1:4: parse error: error parsing regexp: missing closing ): `(`"));
+    assert!(
+        refusal("up{a=~'('}")
+            .starts_with("1:4: parse error: error parsing regexp: missing closing ): `(`")
+    );
     for text in ["up{a='\\x6'}", "up{a='\\xff'}", "up{a='\\400'}", "up{a='\\ud800'}", "up{a='\\é'}"]
     {
         assert!(Expression::parse(text).is_err(), "{text}");

@@ -128,8 +128,8 @@ pub(super) async fn query(
     }
     let asked = reading.read(|| expression.ask(namespace, &span));
     // The text is an expression, and what functions want of it is looked at only now.
-    let asked = asked
-        .map_err(|reason| refuse(&Failure::new(StatusCode::UNPROCESSABLE_ENTITY, reason)))?;
+    let asked =
+        asked.map_err(|reason| refuse(&Failure::new(StatusCode::UNPROCESSABLE_ENTITY, reason)))?;
     let title = Some(Title::new(format!("{path} {text}"), database).asking(again(text, &span)));
     let (text, span) = (text.to_owned(), expression.instants(&span).unwrap_or(span));
     let job = Job::new(who, title, move |work| carry_out(work, &asked, &text, kind, &span, limit));
