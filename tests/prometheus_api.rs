@@ -1,7 +1,8 @@
 //! What Prometheus' API answers beside questions, held against Prometheus 3.8's own source.
 
-use crate::harness::{Response, Scratch, Server};
+use crate::harness::{PATIENCE, Response, Scratch, Server};
 use serde_json::{Value, json};
+use std::time::{Duration, Instant};
 
 /// A server that obeys a configuration, beside which these files of rules lie.
 fn start(dir: &Scratch, config: &str, rules: &[(&str, &str)], more: &[&str]) -> Server {
@@ -23,6 +24,14 @@ fn put(server: &Server, text: &str) {
 
 fn json_of(answer: &Response) -> Value {
     serde_json::from_slice(&answer.body).unwrap_or_else(|_| panic!("no JSON: {}", answer.text()))
+}
+
+fn until(what: &str, holds: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !holds() {
+        assert!(began.elapsed() < PATIENCE, "{what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 /// What is answered where it is good.
@@ -114,9 +123,7 @@ fn an_unknown_state_of_targets_is_that_of_none() {
                   'left.*', action: drop}]\n";
     let server = start(&dir, config, &[], &[]);
     let told = |state: &str| data(&server, &format!("targets?state={state}"));
-    while told("any")["droppedTargetCounts"]["j"] != 1 {
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
+    until("one is dropped", || told("any")["droppedTargetCounts"]["j"] == 1);
     for (state, active, dropped) in
         [("ANY", 1, 1), ("active", 1, 0), ("Dropped", 0, 1), ("bogus", 0, 0)]
     {
@@ -149,9 +156,7 @@ fn groups_of_rules_are_told_page_by_page() {
             groups.map(|group| group["name"].as_str().unwrap().to_owned()).collect();
         (names.concat(), told.get("groupNextToken").map(|it| it.as_str().unwrap().to_owned()))
     };
-    while page("").0 != "abc" {
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
+    until("those with rules are followed", || page("").0 == "abc");
     let (names, next) = page("group_limit=2");
     assert_eq!(names, "ab");
     let next = next.unwrap();
