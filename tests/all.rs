@@ -72,6 +72,7 @@ mod parquet;
 mod paths;
 mod previews;
 mod prometheus;
+mod prometheus_api;
 mod prometheus_asks;
 mod prometheus_refusals;
 mod promql;

@@ -319,7 +319,7 @@ fn series_and_labels_are_listed() {
     assert_eq!(get("metadata"), data("{}"));
     for (path, word) in [
         ("series", "no match[] parameter provided"),
-        ("series?match[]=%7B%7D", "at least one non-empty matcher"),
+        ("series?match[]=%7B%7D", "match[] must contain at least one non-empty matcher"),
         ("series?match[]=1", "unexpected character: '1'"),
         ("series?match[]=weight&limit=x", "limit must be non-negative"),
     ] {
@@ -398,6 +398,8 @@ fn what_a_prometheus_without_targets_tells_is_told() {
         204
     );
     assert_eq!(own("GET", "/api/v1/query_exemplars?query=up(", "").0, 400);
+    assert_eq!(own("OPTIONS", "/api/v1/query", "").0, 204);
+    assert_eq!(own("OPTIONS", "/api/v1/put", "").0, 405, "OpenTSDB's path");
     assert_eq!(own("GET", "/-/healthy", "").0, 200);
     assert_eq!(own("GET", "/", "").0, 200, "the page, to which the others lead");
     let (status, text) = own("GET", "/api/v1/status/flags", "");

@@ -352,6 +352,13 @@ fn a_configuration_is_checked_without_a_server() {
     write(&dir, "r2.yml", "groups:\n- name: g\n  rules:\n  - record: a\n    expr: 'sum('\n");
     let (is_good, said) = check(&file);
     assert!(!is_good && said.contains("r2.yml:5: groups[0].rules[0].expr: "), "{said}");
+    write(&dir, "r2.yml", "groups:\n- name: h\n  rules:\n  - record: 'a{b}'\n    expr: up\n");
+    let (is_good, said) = check(&file);
+    assert!(!is_good && said.contains("r2.yml:4: groups[0].rules[0].record: \"a{b}\""), "{said}");
+    let file = write(&dir, "p.yml", "rule_files:\n- 'r*/*.yml'\n- 'r[.yml'\n");
+    let (is_good, said) = check(&file);
+    assert!(!is_good && said.contains("p.yml:2: rule_files[0]: \"r*/*.yml\" has a *"), "{said}");
+    assert!(said.contains("p.yml:3: rule_files[1]: \"r[.yml\" has a ["), "{said}");
     let file = write(&dir, "p.yml", "scrape_configs:\n- job_name: a\n  scrap_interval: 1s\n");
     let (is_good, said) = check(&file);
     assert!(!is_good && said.contains("p.yml:3: scrape_configs[0].scrap_interval: "), "{said}");

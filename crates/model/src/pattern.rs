@@ -145,7 +145,7 @@ impl Pattern {
         dialect::translated(written, Dialect::Go).err().map(|fault| fault.to_string())
     }
 
-    /// An expression of Go in the syntax of the library, for who compiles it with bounds of its own.
+    /// An expression of Go in the syntax of the library, for who compiles it by bounds of its own.
     ///
     /// # Errors
     /// Why it is none, as Go says it.

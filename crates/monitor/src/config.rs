@@ -171,10 +171,10 @@ impl Config {
         }
         self.read_jobs(keys);
         if let Some(reader) = keys.take("rule_files") {
-            self.rule_files = reader.texts();
+            self.rule_files = read_patterns(&reader);
         }
         if let Some(reader) = keys.take("scrape_config_files") {
-            self.job_files = reader.texts();
+            self.job_files = read_patterns(&reader);
         }
         if let Some(reader) = keys.take("alerting") {
             let mut keys = reader.keys();
@@ -259,6 +259,32 @@ fn read_managers(reader: &Reader<'_>) -> Alertmanagers {
     };
     keys.end();
     managers
+}
+
+/// Patterns of files.
+fn read_patterns(reader: &Reader<'_>) -> Vec<String> {
+    reader.list().iter().filter_map(|reader| reader.read(read_pattern)).collect()
+}
+
+/// A pattern of files. Several stars in a row are one, as no star stands for several folders.
+fn read_pattern(text: &str) -> Result<String, String> {
+    if text.split_once('*').is_some_and(|(_, behind)| behind.contains('/')) {
+        return Err(format!(
+            "{text:?} has a * before its last /: only the file's name may have one"
+        ));
+    }
+    let mut rest = text;
+    while let Some((_, class)) = rest.split_once('[') {
+        match class.split_once(']') {
+            Some((letters, behind)) if !letters.is_empty() => rest = behind,
+            _ => return Err(format!("{text:?} has a [ without letters and a ] behind it")),
+        }
+    }
+    let mut pattern = text.to_owned();
+    while pattern.contains("**") {
+        pattern = pattern.replace("**", "*");
+    }
+    Ok(pattern)
 }
 
 /// `http` or `https`.

@@ -99,7 +99,7 @@ pub fn read_rules(text: &str, file: &str) -> Result<(Vec<RuleGroup>, Vec<Finding
 
 fn read_group(reader: &Reader<'_>, file: &str) -> RuleGroup {
     let mut keys = reader.keys();
-    let name = keys.need("name").map(|it| it.text()).unwrap_or_default();
+    let name = keys.need("name").and_then(|it| it.read(filled)).unwrap_or_default();
     let length = |reader: Option<Reader<'_>>| reader.and_then(|it| it.read(read_length));
     let interval_ms = length(keys.take("interval")).filter(|ms| *ms > 0);
     let query_offset_ms = length(keys.take("query_offset"));
@@ -117,7 +117,8 @@ fn read_rule(reader: &Reader<'_>, common: &BTreeMap<String, String>) -> Option<R
     let (record, alert) = (keys.take("record"), keys.take("alert"));
     let is_recording = record.is_some();
     let name = match (record, alert) {
-        (Some(name), None) | (None, Some(name)) => name.text(),
+        (Some(name), None) => name.read(record_name).unwrap_or_default(),
+        (None, Some(name)) => name.read(filled).unwrap_or_default(),
         (Some(_), Some(_)) => {
             reader.error("a rule has either record or alert, not both");
             String::new()
@@ -127,9 +128,6 @@ fn read_rule(reader: &Reader<'_>, common: &BTreeMap<String, String>) -> Option<R
             String::new()
         }
     };
-    if is_recording && name.is_empty() {
-        reader.error("record must name a series");
-    }
     let expression = keys.need("expr").and_then(|reader| {
         let read = reader.read(Expression::parse)?;
         if !matches!(read.kind(), Type::Scalar | Type::Vector) {
@@ -154,6 +152,19 @@ fn read_rule(reader: &Reader<'_>, common: &BTreeMap<String, String>) -> Option<R
     keys.end();
     let (text, expression) = expression?;
     Some(Rule { name, text, expression, labels, kind })
+}
+
+/// The name of the series that a rule comes to. An expression in its place is a common slip.
+fn record_name(text: &str) -> Result<String, String> {
+    match text.contains(['{', '}']) {
+        true => Err(format!("{text:?} has braces, which no such name has: should it be in expr?")),
+        false => filled(text),
+    }
+}
+
+/// A name, which says something.
+fn filled(text: &str) -> Result<String, String> {
+    if text.is_empty() { Err("must not be empty".to_owned()) } else { Ok(text.to_owned()) }
 }
 
 fn read_alerting(
@@ -222,6 +233,13 @@ mod tests {
             ("{alert: a, expr: up, annotations: {s: '{{ $labels.'}}", "template of s: "),
             ("{alert: a, expr: up, for: long}", "not a length of time"),
             ("{alert: a, exp: up}", "exp is not a key"),
+            (
+                "{record: 'sum(up{job=\"a\"})', expr: up}",
+                "r.yml:4: groups[0].rules[0].record: \"sum(up{job=\\\"a\\\"})\" has braces",
+            ),
+            ("{record: 'a}', expr: up}", "groups[0].rules[0].record: \"a}\" has braces"),
+            ("{record: '', expr: up}", "groups[0].rules[0].record: must not be empty"),
+            ("{alert: '', expr: up}", "groups[0].rules[0].alert: must not be empty"),
         ] {
             let text = format!("groups:\n- name: g\n  rules:\n  - {rule}\n");
             let errors = read_rules(&text, "r.yml").unwrap_err();
@@ -229,5 +247,10 @@ mod tests {
         }
         let twice = "groups:\n- name: g\n- name: g\n";
         assert!(read_rules(twice, "r.yml").unwrap_err()[0].what.contains("twice"));
+        let nameless = read_rules("groups:\n- name: ''\n", "r.yml").unwrap_err();
+        assert_eq!(nameless[0].to_string(), "r.yml:2: groups[0].name: must not be empty");
+        // Braces of an alert's name are letters like others.
+        let alert = "groups: [{name: g, rules: [{alert: 'a{b}', expr: up}]}]";
+        assert!(read_rules(alert, "r.yml").is_ok());
     }
 }

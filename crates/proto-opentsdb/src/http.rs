@@ -380,7 +380,8 @@ fn cut(text: &str, at: Option<usize>) -> (&str, &str) {
     halves.unwrap_or((text, ""))
 }
 
-/// Undoes percent-encoding; a percent sign without two hexadecimal digits stays as it is.
+/// Undoes percent-encoding; a percent sign without two hexadecimal digits stays as it is, and what
+/// is no UTF-8 becomes marks of replacement.
 pub fn percent_decode(text: &str, plus_is_blank: bool) -> Cow<'_, str> {
     let coded = match plus_is_blank {
         true => memchr2(b'%', b'+', text.as_bytes()),
@@ -389,6 +390,14 @@ pub fn percent_decode(text: &str, plus_is_blank: bool) -> Cow<'_, str> {
     if coded.is_none() {
         return Cow::Borrowed(text);
     }
+    Cow::Owned(match String::from_utf8(percent_bytes(text, plus_is_blank)) {
+        Ok(text) => text,
+        Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
+    })
+}
+
+/// The bytes that a percent-encoded text stands for.
+pub fn percent_bytes(text: &str, plus_is_blank: bool) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((first, after)) = rest.split_first() {
@@ -404,10 +413,7 @@ pub fn percent_decode(text: &str, plus_is_blank: bool) -> Cow<'_, str> {
         out.push(byte);
         rest = after.get(length..).unwrap_or_default();
     }
-    Cow::Owned(match String::from_utf8(out) {
-        Ok(text) => text,
-        Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
-    })
+    out
 }
 
 #[cfg(test)]

@@ -53,7 +53,9 @@ pub use decode::{
 pub use encode::{Encoder, LineEncoder, TsuidOf, value_text, write_double};
 pub use facts::answer;
 pub use formula::{Formula, FormulaAnswer};
-pub use http::{Endpoint, HttpError, HttpRequest, Params, method, percent_decode, route};
+pub use http::{
+    Endpoint, HttpError, HttpRequest, Params, method, percent_bytes, percent_decode, route,
+};
 pub use key::KEY_SYNTAX;
 pub use lang::{
     Output, Request, RequiredName, Tables, Tsuid, TsuidWhere, check_time, check_words, conditions,

@@ -10,13 +10,21 @@ use std::collections::BTreeMap;
 const INSTANCE: &str = "instance";
 
 /// Series with a sample each, by name and labels; each once.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Exposition {
+    /// Labels of each series that has none of their names itself.
+    external: BTreeMap<String, String>,
     /// Value and time of each series.
     series: BTreeMap<(String, String), String>,
 }
 
 impl Exposition {
+    /// Nothing yet, of a server that gives its series these labels.
+    pub fn new(mut external: BTreeMap<String, String>) -> Self {
+        external.entry(INSTANCE.to_owned()).or_default();
+        Self { external, series: BTreeMap::new() }
+    }
+
     /// Adds the last sample of a piece of a series, unless its name is not wanted. It goes before
     /// those of earlier pieces; one that marks the series as over takes it away. Says how many
     /// bytes that takes.
@@ -34,8 +42,10 @@ impl Exposition {
         for label in frame.head.labels.iter() {
             push_label(&label.name, &label.value, &mut labels);
         }
-        if !frame.head.labels.iter().any(|label| &*label.name == INSTANCE) {
-            push_label(INSTANCE, "", &mut labels);
+        for (name, value) in &self.external {
+            if !frame.head.labels.iter().any(|label| &*label.name == name) {
+                push_label(name, value, &mut labels);
+            }
         }
         let key = (name.to_owned(), labels);
         if value.to_bits() == STALE {

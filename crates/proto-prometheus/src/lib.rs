@@ -27,6 +27,7 @@ mod group;
 mod histogram;
 mod json_lines;
 mod key;
+mod label_name;
 mod label_table;
 mod metricsql;
 mod otlp;
@@ -58,6 +59,7 @@ pub use graphite::{GraphiteRead, PICKLE_BYTES_MAX, decode_graphite, decode_pickl
 pub use group::Group;
 pub use json_lines::{JsonLines, json_lines};
 pub use key::{KEY_SYNTAX, shown_key, shown_series};
+pub use label_name::label_name;
 pub use label_table::{LabelTable, places, push_place};
 pub use metricsql::Question;
 pub use otlp::{

@@ -198,8 +198,13 @@ async fn answer(
 ) -> Reply {
     let began = Instant::now();
     let (head, body) = request.into_parts();
-    let origin = match cors::admit(&shared.config, &head.method, &head.headers) {
-        Ok(origin) => origin,
+    let is_prometheus = || {
+        let is_expected = matches!(dialect, Dialect::Prometheus | Dialect::VictoriaMetrics);
+        dialect != Dialect::TickTock && routes::is_api_of_prometheus(head.uri.path(), is_expected)
+    };
+    let asks = (&head.method, &head.headers);
+    let admitted = match cors::admit(&shared.config, asks, is_prometheus) {
+        Ok(admitted) => admitted,
         Err(reply) => {
             shared.metrics.count_answer("cors", reply.status.as_u16(), began.elapsed());
             return *reply;
@@ -212,7 +217,7 @@ async fn answer(
         method: method.as_str().to_owned(),
         path: head.uri.path().to_owned(),
         query: head.uri.query().unwrap_or_default().to_owned(),
-        is_trusted: origin.is_some() || is_same_origin(&head.headers),
+        is_trusted: admitted.is_some() || is_same_origin(&head.headers),
         headers: head.headers,
         body,
         dialect,
@@ -221,8 +226,8 @@ async fn answer(
     };
     let reply = answer_call(shared, call, began).await;
     let reply = reply.with_retry(|| shared.lanes.retry_after_s(shared));
-    match origin {
-        Some(origin) => cors::allow(reply, &shared.config, origin),
+    match admitted {
+        Some(admitted) => admitted.allow(reply, &shared.config),
         None => reply,
     }
 }

@@ -6,6 +6,8 @@
 
 mod process;
 
+pub(crate) use process::threads;
+
 use crate::limits::{Limit, Met};
 use foliot_engine::FIELD_RETENTION;
 use foliot_lock::{Mutex, Rank};

@@ -62,6 +62,23 @@ fn everything_that_is_wrong_is_told_with_line_and_key() {
 }
 
 #[test]
+fn patterns_of_files_are_those_that_prometheus_takes() {
+    let text = "rule_files:\n- 'rules/*/a.yml'\n- 'r[.yml'\n- 'r[].yml'\n\
+        scrape_config_files: ['jobs/*/b.yml']\n";
+    let wanted = [
+        "p.yml:2: rule_files[0]: \"rules/*/a.yml\" has a * before its last /: only the file's name \
+         may have one",
+        "p.yml:3: rule_files[1]: \"r[.yml\" has a [ without letters and a ] behind it",
+        "p.yml:4: rule_files[2]: \"r[].yml\" has a [ without letters and a ] behind it",
+        "p.yml:5: scrape_config_files[0]: \"jobs/*/b.yml\" has a * before its last /: only the \
+         file's name may have one",
+    ];
+    assert_eq!(read(text).unwrap_err(), wanted);
+    let (config, _) = read("rule_files: ['r/a***b*.yml', 'r?/[a-c]*.yml']").unwrap();
+    assert_eq!(config.rule_files, ["r/a*b*.yml", "r?/[a-c]*.yml"]);
+}
+
+#[test]
 fn what_has_no_effect_is_said() {
     let text = "remote_write:\n- url: http://x\nscrape_configs:\n- job_name: a\n  enable_http2: \
                 true\n  scrape_protocols: [PrometheusProto, PrometheusText0.0.4]\n";

@@ -31,12 +31,12 @@ pub(super) struct Condition {
 }
 
 impl VectorSelector {
-    /// Reads a whole text.
+    /// Reads a whole text, which may want all series.
     ///
     /// # Errors
     /// When it is something else.
     pub fn parse(text: &str) -> Result<Self, ParseError> {
-        let mut reader = Reader { text, at: 0, dialect: Dialect::Plain, allows_any: false };
+        let mut reader = Reader { text, at: 0, dialect: Dialect::Plain, allows_any: true };
         reader.skip_blanks();
         let start = reader.at;
         let name = reader.word(true).map(str::to_owned);
@@ -71,6 +71,11 @@ impl VectorSelector {
     /// Whether it wants anything.
     pub(crate) fn is_any(&self) -> bool {
         self.names.is_empty() && self.labels.is_empty()
+    }
+
+    /// Whether a series without labels would fit, so that it asks for the whole store.
+    pub fn fits_all(&self) -> bool {
+        self.names.iter().chain(&self.labels).all(|matcher| matcher.accepts_absent)
     }
 
     /// How many conditions it has.
@@ -207,10 +212,7 @@ impl Reader<'_> {
         if self.takes("{") {
             self.matchers(start, &mut selector, name)?;
         }
-        // One that any series without labels would fit asks for the whole store.
-        let fits_nothing = |matcher: &Matcher| !matcher.accepts_absent;
-        let is_any = !selector.names.iter().chain(&selector.labels).any(fits_nothing);
-        if is_any && !self.allows_any {
+        if selector.fits_all() && !self.allows_any {
             self.at = start;
             let reason = "vector selector must contain at least one non-empty matcher";
             return Err(self.error(reason));

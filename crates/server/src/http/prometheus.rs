@@ -133,6 +133,12 @@ pub(crate) enum Endpoint {
     RuntimeInfo,
     /// Which version this is.
     BuildInfo,
+    /// How far the log was read.
+    LogReplay,
+    /// What Prometheus' page shows above everything.
+    Notices,
+    /// The same as it comes.
+    NoticesLive,
 }
 
 /// What version 2.0 wants to know of a request.
@@ -193,8 +199,17 @@ pub(super) async fn answer(shared: &Arc<Shared>, endpoint: Endpoint, call: Call)
         | Endpoint::Rules
         | Endpoint::Alerts
         | Endpoint::Alertmanagers => monitor::answer(shared, endpoint, &call),
-        Endpoint::Config | Endpoint::Flags | Endpoint::RuntimeInfo | Endpoint::BuildInfo => {
-            Ok(status::answer(shared, endpoint))
+        Endpoint::Config
+        | Endpoint::Flags
+        | Endpoint::RuntimeInfo
+        | Endpoint::BuildInfo
+        | Endpoint::LogReplay
+        | Endpoint::Notices => Ok(status::answer(shared, endpoint)),
+        // So a Prometheus says that it tells nobody more, and browsers do not ask again.
+        Endpoint::NoticesLive => {
+            let kind = "text/event-stream";
+            Ok(Reply::new(StatusCode::NO_CONTENT, kind, "")
+                .header(header::CACHE_CONTROL, "no-cache"))
         }
         Endpoint::Graph | Endpoint::Reload | Endpoint::Snapshot | Endpoint::CleanTombstones => {
             lifecycle::answer(shared, endpoint, &call)

@@ -299,6 +299,14 @@ fn is_values(path: &str) -> bool {
     rest.and_then(|rest| rest.strip_suffix("/values")).is_some_and(|name| !name.contains('/'))
 }
 
+/// Whether something of Prometheus' API is at a path, which needs no prefix where it is expected.
+pub(crate) fn is_api_of_prometheus(path: &str, is_expected: bool) -> bool {
+    let is_there = |path: &str| {
+        path.starts_with("/prometheus/api/v1/") && (BY_PATH.contains_key(path) || is_values(path))
+    };
+    is_there(path) || is_expected && is_there(&format!("{PROMETHEUS}{path}"))
+}
+
 /// Which API of InfluxDB a path is of, if it is of version 2 or 3.
 pub(crate) fn influx_api(path: &str) -> Option<WriteApi> {
     let (api, rest) = match path.get(..7) {

@@ -2,7 +2,7 @@
 
 use super::super::{Call, Reply, reply};
 use super::Endpoint;
-use super::question::{Question, bad, length, refuse};
+use super::question::{Question, bad, bad_data, length, refuse};
 use crate::metrics::now_ns;
 use crate::query::{self, Failure, Job, Language, Question as AskedAgain, Title, Work};
 use crate::ranks::ranks;
@@ -12,10 +12,10 @@ use foliot_engine::{Counted, Telling};
 use foliot_exec::{Query, Ran};
 use foliot_model::{NANOS_PER_MILLI, NamespaceId, TimeRange};
 use foliot_plan::grid::{BEFORE_FIELD, Notes, Stored};
-use foliot_proto_opentsdb::Params;
+use foliot_proto_opentsdb::{Params, percent_bytes};
 use foliot_proto_prometheus::{
     Asked, Dialect, Expression, Listing, Question as MetricsQuestion, SeriesAnswer, Span,
-    Statistics, Type, VectorSelector, error_json, length_ns, number, single, success,
+    Statistics, Type, VectorSelector, error_json, label_name, length_ns, number, single, success,
 };
 use hyper::StatusCode;
 use std::sync::Arc;
@@ -44,7 +44,8 @@ pub(super) async fn list(
         Endpoint::Statistics => None,
         _ => {
             let name = question.path.trim_end_matches('/').rsplit('/').nth(1).unwrap_or_default();
-            let name = Params::parse(name).names().next().unwrap_or_default().to_owned();
+            let name =
+                label_name(&percent_bytes(name, false)).map_err(|reason| bad_data(&reason))?;
             Some(Listing::Values(name))
         }
     };

@@ -22,12 +22,15 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
     let end_ns = now_ns();
     let lookback_ns = lookback(&question)?.saturating_mul(NANOS_PER_MILLI);
     let range = TimeRange::new(end_ns.saturating_sub(lookback_ns).saturating_add(1), end_ns);
+    let loaded = shared.monitor.loaded();
+    let external = loaded.map(|loaded| loaded.config.global.external_labels.clone());
+    let external = external.unwrap_or_default();
     let Question { who, path, database, reading, .. } = question;
     let title = Some(Title::new(path, database));
     let job = Job::new(who, title, move |work| {
         let meter = work.meter();
         let mut charge = meter.open();
-        let mut text = Exposition::default();
+        let mut text = Exposition::new(external.clone());
         for one in &stored {
             let plan = Series::Select { selector: one.selector.clone(), range };
             work.run(&[plan], &mut |frame, _| {

@@ -3,20 +3,21 @@
 use super::super::routes::Right;
 use super::super::{Call, Reply, namespace, store};
 use super::Endpoint;
-use super::question::{bad, refuse};
+use super::question::{bad, bad_data, refuse, selectors};
 use crate::monitor::{Pool, Seen, SeenGroup, SeenRule};
 use crate::query::Failure;
 use crate::shared::Shared;
 use foliot_access::{Access, Need};
 use foliot_model::Matcher;
 use foliot_monitor::{
-    Alert, Kind, LabelSet, Metadata, Rule, Stage, Target, exponential, show_length,
+    Alert, Kind, LabelSet, Metadata, Rule, RuleGroup, Stage, Target, exponential, fnv, show_length,
 };
 use foliot_proto_opentsdb::Params;
 use foliot_proto_prometheus::{VectorSelector, success};
 use hyper::StatusCode;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
+use std::num::IntErrorKind;
 use std::sync::Arc;
 
 /// Metrics that are listed where nobody says how many.
@@ -37,7 +38,7 @@ pub(super) fn answer(shared: &Shared, endpoint: Endpoint, call: &Call) -> Result
             let names: Vec<String> = shared.monitor.pools.lock().keys().cloned().collect();
             json!({"scrapePools": names})
         }
-        Endpoint::Targets => targets(shared, &params)?,
+        Endpoint::Targets => targets(shared, &params),
         Endpoint::Rules => rules(shared, &params)?,
         Endpoint::Alerts => alerts(shared),
         _ => alertmanagers(shared),
@@ -59,23 +60,22 @@ fn limit(params: &Params, name: &str) -> Result<usize, Reply> {
     }
 }
 
-fn targets(shared: &Shared, params: &Params) -> Result<Value, Reply> {
+fn targets(shared: &Shared, params: &Params) -> Value {
     let state = params.get("state").unwrap_or_default().to_ascii_lowercase();
-    if !matches!(state.as_str(), "" | "any" | "active" | "dropped") {
-        return Err(bad("state", "it is active, dropped or any"));
-    }
+    let shows = |one: &str| matches!(state.as_str(), "" | "any") || state == one;
+    let (shows_active, shows_dropped) = (shows("active"), shows("dropped"));
     let wanted = params.get("scrapePool").filter(|name| !name.is_empty());
     let (mut active, mut dropped, mut counts) = (Vec::new(), Vec::new(), Map::new());
     for (job, pool) in pools(shared) {
+        let shown = pool.shown();
+        counts.insert(job.clone(), shown.dropped_count.into());
         if wanted.is_some_and(|wanted| wanted != job) {
             continue;
         }
-        let shown = pool.shown();
-        counts.insert(job.clone(), shown.dropped_count.into());
-        if state != "dropped" {
+        if shows_active {
             active.extend(shown.active.iter().map(|(it, state)| target(&job, it, &state.seen())));
         }
-        if state != "active" {
+        if shows_dropped {
             dropped.extend(
                 shown
                     .dropped
@@ -84,8 +84,10 @@ fn targets(shared: &Shared, params: &Params) -> Result<Value, Reply> {
             );
         }
     }
+    // Nothing, where what is dropped is not wanted.
+    let counts = shows_dropped.then_some(counts);
     let (active, dropped): (Value, Value) = (active.into(), dropped.into());
-    Ok(json!({"activeTargets": active, "droppedTargets": dropped, "droppedTargetCounts": counts}))
+    json!({"activeTargets": active, "droppedTargets": dropped, "droppedTargetCounts": counts})
 }
 
 fn target(job: &str, target: &Target, seen: &Seen) -> Value {
@@ -159,7 +161,10 @@ fn targets_metadata(shared: &Shared, params: &Params) -> Result<Value, Reply> {
     let wanted = params.get("metric").filter(|name| !name.is_empty());
     let matchers = match params.get("match_target").filter(|text| !text.is_empty()) {
         None => Vec::new(),
-        Some(text) => matchers("match_target", text)?,
+        Some(text) => {
+            let selector = VectorSelector::parse(text);
+            matchers(&selector.map_err(|error| bad("match_target", error))?)
+        }
     };
     let mut found = Vec::new();
     for (target, state) in pools(shared).values().flat_map(|pool| pool.shown().active) {
@@ -182,9 +187,8 @@ fn targets_metadata(shared: &Shared, params: &Params) -> Result<Value, Reply> {
 }
 
 /// What a selector wants of labels.
-fn matchers(name: &str, text: &str) -> Result<Vec<Matcher>, Reply> {
-    let selector = VectorSelector::parse(text).map_err(|error| bad(name, error))?;
-    Ok(selector.stored(0).selector.matchers)
+fn matchers(selector: &VectorSelector) -> Vec<Matcher> {
+    selector.stored(0).selector.matchers
 }
 
 /// Whether labels are those that are wanted.
@@ -195,18 +199,40 @@ fn matches(matchers: &[Matcher], labels: &LabelSet) -> bool {
 /// Which rules are wanted.
 struct Wanted<'a> {
     params: &'a Params,
-    kind: &'a str,
+    kind: String,
     matchers: Vec<Vec<Matcher>>,
+    has_alerts: bool,
+    /// How many groups an answer has at most.
+    groups_max: usize,
+    /// The token of the first of them.
+    first: Option<&'a str>,
 }
 
 impl<'a> Wanted<'a> {
     fn read(params: &'a Params) -> Result<Self, Reply> {
-        let kind = params.get("type").unwrap_or_default();
-        if !matches!(kind, "" | "alert" | "record") {
-            return Err(bad("type", format!("not supported value \"{kind}\"")));
+        let given = |name| params.get(name).filter(|text| !text.is_empty());
+        let selectors = selectors(params).map_err(|reason| bad_data(&reason))?;
+        let matchers = selectors.iter().map(matchers).collect();
+        let kind = params.get("type").unwrap_or_default().to_lowercase();
+        if !matches!(kind.as_str(), "" | "alert" | "record") {
+            return Err(bad("type", format!("not supported value {kind:?}")));
         }
-        let selectors = params.all("match[]").map(|text| matchers("match[]", text));
-        Ok(Self { params, kind, matchers: selectors.collect::<Result<_, _>>()? })
+        let has_alerts = match given("exclude_alerts").map(str::to_lowercase).as_deref() {
+            None | Some("0" | "f" | "false") => true,
+            Some("1" | "t" | "true") => false,
+            Some(text) => {
+                let reason = format!("strconv.ParseBool: parsing {text:?}: invalid syntax");
+                let reason = format!("error converting exclude_alerts: {reason}");
+                return Err(bad("exclude_alerts", reason));
+            }
+        };
+        let (limit, first) = (given("group_limit"), given("group_next_token"));
+        if first.is_some() && limit.is_none() {
+            let reason = "group_limit needs to be present in order to paginate over the groups";
+            return Err(bad("group_next_token", reason));
+        }
+        let groups_max = limit.map_or(Ok(usize::MAX), page)?;
+        Ok(Self { params, kind, matchers, has_alerts, groups_max, first })
     }
 
     /// Whether a name is among those of a parameter, if there are any.
@@ -224,21 +250,50 @@ impl<'a> Wanted<'a> {
     }
 }
 
+/// How many groups of rules an answer has at most, as `group_limit` says.
+fn page(text: &str) -> Result<usize, Reply> {
+    let reason = match text.parse::<i32>() {
+        Ok(count) if count > 0 => return Ok(usize::try_from(count).unwrap_or(usize::MAX)),
+        Ok(_) => "group_limit needs to be greater than 0".to_owned(),
+        Err(error) => {
+            let reason = match error.kind() {
+                IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => "value out of range",
+                _ => "invalid syntax",
+            };
+            let reason = format!("strconv.ParseInt: parsing {text:?}: {reason}");
+            format!("group_limit needs to be a valid number: {reason}")
+        }
+    };
+    Err(bad("group_limit", reason))
+}
+
+/// What tells a client where to go on; it only hands it back.
+fn token(group: &RuleGroup) -> String {
+    format!("{:016x}", fnv([group.key().as_str()].into_iter()))
+}
+
 fn rules(shared: &Shared, params: &Params) -> Result<Value, Reply> {
     let wanted = Wanted::read(params)?;
-    let has_alerts = params.get("exclude_alerts") != Some("true");
     let states = shared.monitor.groups.lock().clone();
-    let mut groups = Vec::new();
+    let (mut groups, mut next, mut first) = (Vec::new(), None, wanted.first);
     for seen in states.into_values().map(|state| state.seen()) {
         let SeenGroup { group, interval_ms, at_ms, seconds, rules } = seen;
+        if first.is_some_and(|first| first != token(&group)) {
+            continue;
+        }
+        first = None;
         if !wanted.names("rule_group[]", &group.name) || !wanted.names("file[]", &group.file) {
             continue;
         }
         let chosen = group.rules.iter().zip(&rules).filter(|(it, _)| wanted.rule(it));
-        let rules: Vec<Value> = chosen.map(|(it, seen)| rule(it, seen, has_alerts)).collect();
-        let is_filtered = !wanted.kind.is_empty() || params.all("rule_name[]").next().is_some();
-        if rules.is_empty() && is_filtered {
+        let shown = chosen.map(|(it, seen)| rule(it, seen, wanted.has_alerts));
+        let rules: Vec<Value> = shown.collect();
+        if rules.is_empty() {
             continue;
+        }
+        if groups.len() == wanted.groups_max {
+            next = Some(token(&group));
+            break;
         }
         groups.push(json!({
             "name": group.name,
@@ -250,7 +305,13 @@ fn rules(shared: &Shared, params: &Params) -> Result<Value, Reply> {
             "lastEvaluation": date(at_ms),
         }));
     }
-    Ok(json!({"groups": groups}))
+    if let Some(first) = first {
+        let reason = format!("invalid group_next_token '{first}'. were rule groups changed?");
+        return Err(bad("group_next_token", reason));
+    }
+    let mut answer = Map::from_iter([("groups".to_owned(), groups.into())]);
+    answer.extend(next.map(|token| ("groupNextToken".to_owned(), token.into())));
+    Ok(answer.into())
 }
 
 fn rule(rule: &Rule, seen: &SeenRule, has_alerts: bool) -> Value {

@@ -87,23 +87,20 @@ impl Question {
 
     /// The stored series that the parameters `match[]` select, which must be there.
     pub(super) fn selected(&self) -> Result<Vec<Stored>, Reply> {
-        let stored = self.selectors()?;
-        match stored.is_empty() {
-            false => Ok(stored),
-            true => {
-                let reason = "no match[] parameter provided";
-                Err(refuse(&Failure::new(StatusCode::BAD_REQUEST, reason)))
-            }
+        if !self.params.has("match[]") {
+            return Err(bad_data("no match[] parameter provided"));
         }
+        self.stored().map_err(|reason| bad("match[]", reason))
     }
 
     /// The stored series that the parameters `match[]` select.
     pub(super) fn selectors(&self) -> Result<Vec<Stored>, Reply> {
-        let read = |text| match VectorSelector::parse(text) {
-            Ok(selector) => Ok(selector.stored(self.namespace)),
-            Err(error) => Err(bad("match[]", error)),
-        };
-        self.reading.read(|| self.params.all("match[]").map(read).collect())
+        self.stored().map_err(|reason| bad_data(&reason))
+    }
+
+    fn stored(&self) -> Result<Vec<Stored>, String> {
+        let selectors = self.reading.read(|| selectors(&self.params))?;
+        Ok(selectors.iter().map(|selector| selector.stored(self.namespace)).collect())
     }
 
     /// From `start` to `end`, or all of time. What is asked beyond known times is answered up to
@@ -142,13 +139,27 @@ impl Question {
     }
 }
 
+/// The selectors of the parameters `match[]`, none of which may want all series.
+pub(super) fn selectors(params: &Params) -> Result<Vec<VectorSelector>, String> {
+    let read = params.all("match[]").map(VectorSelector::parse).collect::<Result<Vec<_>, _>>();
+    let selectors = read.map_err(|error| error.to_string())?;
+    match selectors.iter().any(VectorSelector::fits_all) {
+        true => Err("match[] must contain at least one non-empty matcher".to_owned()),
+        false => Ok(selectors),
+    }
+}
+
 /// A length of time that a parameter tells, in nanoseconds.
 pub(super) fn length(name: &str, text: &str) -> Result<i64, Reply> {
     length_ns(text).map_err(|reason| bad(name, reason))
 }
 
 pub(super) fn bad(name: &str, reason: impl std::fmt::Display) -> Reply {
-    let reason = format!("invalid parameter \"{name}\": {reason}");
+    bad_data(&format!("invalid parameter \"{name}\": {reason}"))
+}
+
+/// Refuses what is wrong with a question.
+pub(super) fn bad_data(reason: &str) -> Reply {
     refuse(&Failure::new(StatusCode::BAD_REQUEST, reason))
 }
 

@@ -4,7 +4,10 @@ use super::super::Reply;
 use super::Endpoint;
 use super::ask::LOOKBACK_MS;
 use crate::config::KEYS;
+use crate::machine::memory_bytes;
+use crate::metrics::threads;
 use crate::shared::Shared;
+use foliot_engine::Replay;
 use foliot_monitor::show_length;
 use foliot_proto_prometheus::success;
 use hyper::StatusCode;
@@ -23,12 +26,9 @@ pub(super) fn answer(shared: &Shared, endpoint: Endpoint) -> Reply {
         }
         Endpoint::RuntimeInfo => runtime(shared),
         Endpoint::Flags => flags(shared),
-        Endpoint::BuildInfo => json!({
-            "version": PROMETHEUS,
-            "revision": shared.build.revision,
-            "application": format!("Foliot {}", shared.build.version),
-        }),
-        _ => json!({}),
+        Endpoint::LogReplay => replay(shared),
+        Endpoint::Notices => json!([]),
+        _ => build(shared),
     };
     Reply::json(StatusCode::OK, success(&data))
 }
@@ -51,13 +51,15 @@ const FLAGS: [(&str, &str); 14] = [
     ("web.listen-address", "listen.prometheus"),
 ];
 
+/// A setting as it is written.
+fn setting(shared: &Shared, name: &str) -> String {
+    let key = KEYS.iter().find(|key| key.name == name);
+    key.map_or_else(String::new, |key| (key.show)(&shared.config))
+}
+
 fn flags(shared: &Shared) -> Value {
-    let show = |name: &str| {
-        let key = KEYS.iter().find(|key| key.name == name);
-        key.map_or_else(String::new, |key| (key.show)(&shared.config))
-    };
-    let mut flags: Map<String, Value> =
-        FLAGS.iter().map(|(flag, name)| ((*flag).to_owned(), show(name).into())).collect();
+    let flag = |(flag, name): &(&str, &str)| ((*flag).to_owned(), setting(shared, name).into());
+    let mut flags: Map<String, Value> = FLAGS.iter().map(flag).collect();
     let experimental =
         if shared.config.promql_experimental { "promql-experimental-functions" } else { "" };
     let others = [
@@ -89,5 +91,47 @@ fn runtime(shared: &Shared) -> Value {
         "reloadConfigSuccess": shared.monitor.is_good(),
         "hostname": shared.build.host,
         "corruptionCount": 0,
+        "CWD": std::env::current_dir().map_or_else(|_| String::new(), |it| it.display().to_string()),
+        "goroutineCount": threads().unwrap_or_default(),
+        "GOMAXPROCS": std::thread::available_parallelism().map_or(1, usize::from),
+        "GOMEMLIMIT": shared.config.limits_memory_bytes.0.or_else(memory_bytes).unwrap_or_default(),
+        // What says how a Go program collects its garbage says nothing here.
+        "GOGC": "",
+        "GODEBUG": "",
+        "storageRetention": retention(shared),
+    })
+}
+
+/// How long and how much is kept, where that is bounded.
+fn retention(shared: &Shared) -> String {
+    let config = &shared.config;
+    let time = config.retention_time.0.map(|_| setting(shared, "retention.time"));
+    let size = config.retention_size.0.map(|_| setting(shared, "retention.size"));
+    time.into_iter().chain(size).collect::<Vec<_>>().join(" or ")
+}
+
+/// How far the log was read, in bytes. Prometheus counts segments.
+fn replay(shared: &Shared) -> Value {
+    let Replay { read_bytes, total_bytes } = shared.opening.replay();
+    let state = match (shared.store(), total_bytes) {
+        (Some(_), _) => "done",
+        (None, 0) => "waiting",
+        (None, _) => "in progress",
+    };
+    json!({"min": 0, "max": total_bytes, "current": read_bytes, "state": state})
+}
+
+fn build(shared: &Shared) -> Value {
+    let build = &shared.build;
+    let built = jiff::Timestamp::from_second(build.built_s).unwrap_or_default();
+    json!({
+        "version": PROMETHEUS,
+        "revision": build.revision,
+        // Who built it and from which branch is not kept, and no Go was needed.
+        "branch": "",
+        "buildUser": "",
+        "goVersion": "",
+        "buildDate": built.strftime("%Y%m%d-%H:%M:%S").to_string(),
+        "application": format!("Foliot {}", build.version),
     })
 }

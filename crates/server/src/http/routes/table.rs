@@ -267,6 +267,24 @@ pub(super) static ROUTES: &[Route] = &[
         Target::Prometheus(Prometheus::BuildInfo),
     ),
     row(
+        GET,
+        "/prometheus/api/v1/status/walreplay",
+        Right::Operate,
+        Target::Prometheus(Prometheus::LogReplay),
+    ),
+    row(
+        GET,
+        "/prometheus/api/v1/notifications",
+        Right::Operate,
+        Target::Prometheus(Prometheus::Notices),
+    ),
+    row(
+        GET,
+        "/prometheus/api/v1/notifications/live",
+        Right::Operate,
+        Target::Prometheus(Prometheus::NoticesLive),
+    ),
+    row(
         ASK,
         "/victoriametrics/api/v1/query",
         Right::Form(Access::Read),
