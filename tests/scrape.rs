@@ -285,6 +285,9 @@ fn a_file_that_is_read_again_changes_what_it_changes() {
     server.wait_for_metric("foliot_scrape_reloads_failed_total", 1.0);
     assert_eq!(health(&server).len(), 2);
     assert_eq!(ask(&server, "status/runtimeinfo")["reloadConfigSuccess"], false);
+    let notices = ask(&server, "notifications");
+    assert_eq!(notices[0]["text"], "Configuration reload has failed.");
+    assert!(notices[0]["date"].as_str().unwrap().starts_with("20"), "{notices}");
     let drops = "  metric_relabel_configs: [{source_labels: [__name__], regex: n, action: drop}]\n";
     write(&dir, "prometheus.yml", &config(&[job("stays", &target, drops)]));
     server.signal(Signal::HUP);
@@ -295,6 +298,7 @@ fn a_file_that_is_read_again_changes_what_it_changes() {
     });
     assert_eq!(values(&server, "m{job=\"stays\"}"), ["1"], "it was never over");
     assert_eq!(ask(&server, "status/runtimeinfo")["reloadConfigSuccess"], true);
+    assert_eq!(ask(&server, "notifications"), serde_json::json!([]));
     server.stop();
 }
 

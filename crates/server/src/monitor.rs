@@ -60,8 +60,8 @@ pub(crate) struct Monitor {
     /// Groups of rules, by file and name.
     pub(crate) groups: Mutex<BTreeMap<String, Arc<Group>>>,
     pub(crate) managers: Mutex<Vec<Arc<Managers>>>,
-    /// Whether the file was good when it was read last.
-    is_good: watch::Sender<bool>,
+    /// When the file was read last, if it was bad then.
+    failed_ms: watch::Sender<Option<i64>>,
     /// Places for targets: `limits.scrape_targets`.
     places: Arc<Semaphore>,
     /// What senders say of what they push.
@@ -116,7 +116,7 @@ impl Monitor {
             pools: Mutex::new(Rank::Table, BTreeMap::new()),
             groups: Mutex::new(Rank::Table, BTreeMap::new()),
             managers: Mutex::new(Rank::Table, Vec::new()),
-            is_good: watch::Sender::new(true),
+            failed_ms: watch::Sender::new(None),
             places: Arc::new(Semaphore::new(places.min(Semaphore::MAX_PERMITS))),
             described: Described::default(),
             seed: fnv([host].into_iter()),
@@ -131,7 +131,12 @@ impl Monitor {
 
     /// Whether the file was good when it was read last.
     pub(crate) fn is_good(&self) -> bool {
-        *self.is_good.borrow()
+        self.failed_ms().is_none()
+    }
+
+    /// When the file was read last, if it was bad then.
+    pub(crate) fn failed_ms(&self) -> Option<i64> {
+        *self.failed_ms.borrow()
     }
 
     /// Reads the file again, if one is named. A bad one changes nothing.
@@ -143,7 +148,7 @@ impl Monitor {
             return Ok(());
         }
         let read = load(path).map_err(|reason| reason.replace('\n', "; "));
-        self.is_good.send_replace(read.is_ok());
+        self.failed_ms.send_replace(read.is_err().then(now_ms));
         let loaded = read.inspect_err(|reasons| {
             self.figures.reloads_failed.add(1);
             log::error!("{path} is not used, what was read before stays: {reasons}");

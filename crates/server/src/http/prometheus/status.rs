@@ -3,6 +3,7 @@
 use super::super::Reply;
 use super::Endpoint;
 use super::ask::LOOKBACK_MS;
+use super::monitor::date;
 use crate::config::KEYS;
 use crate::machine::memory_bytes;
 use crate::metrics::threads;
@@ -27,7 +28,7 @@ pub(super) fn answer(shared: &Shared, endpoint: Endpoint) -> Reply {
         Endpoint::RuntimeInfo => runtime(shared),
         Endpoint::Flags => flags(shared),
         Endpoint::LogReplay => replay(shared),
-        Endpoint::Notices => json!([]),
+        Endpoint::Notices => notices(shared),
         _ => build(shared),
     };
     Reply::json(StatusCode::OK, success(&data))
@@ -108,6 +109,14 @@ fn retention(shared: &Shared) -> String {
     let time = config.retention_time.0.map(|_| setting(shared, "retention.time"));
     let size = config.retention_size.0.map(|_| setting(shared, "retention.size"));
     time.into_iter().chain(size).collect::<Vec<_>>().join(" or ")
+}
+
+/// What an operator is told until it is mended.
+fn notices(shared: &Shared) -> Value {
+    let failed = shared.monitor.failed_ms().map(|ms| {
+        json!({"text": "Configuration reload has failed.", "date": date(ms), "active": true})
+    });
+    failed.into_iter().collect()
 }
 
 /// How far the log was read, in bytes. Prometheus counts segments.
