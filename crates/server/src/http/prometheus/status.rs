@@ -113,9 +113,9 @@ fn retention(shared: &Shared) -> String {
 
 /// What an operator is told until it is mended.
 fn notices(shared: &Shared) -> Value {
-    let failed = shared.monitor.failed_ms().map(|ms| {
-        json!({"text": "Configuration reload has failed.", "date": date(ms), "active": true})
-    });
+    let failed = shared.monitor.failed_ms().map(
+        |ms| json!({"text": "Configuration reload has failed.", "date": date(ms), "active": true}),
+    );
     failed.into_iter().collect()
 }
 
