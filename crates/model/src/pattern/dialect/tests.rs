@@ -1,5 +1,6 @@
 use super::super::Pattern;
 use super::*;
+use proptest::prelude::*;
 
 fn passes(expression: &str, text: &str) -> bool {
     Pattern::new(expression).unwrap().is_match(text)
@@ -148,4 +149,41 @@ fn expressions_of_java_keep_its_classes() {
     }
     let deep = "[a".repeat(1_000);
     assert!(Pattern::of_java(&deep).unwrap_err().0.contains("nest too deeply"));
+}
+
+proptest! {
+    /// Each letter stands for itself between `\Q` and `\E`, behind a backslash, and in a class.
+    #[test]
+    fn escaped_letters_are_themselves(text in "[ -~\n\u{0}é😀]{1,12}") {
+        let quoted = format!("^{}$", quoted(&text));
+        prop_assert!(passes(&quoted, &text), "{quoted}");
+        let longer = text.clone() + "x";
+        prop_assert!(!passes(&quoted, &longer));
+        for letter in text.chars() {
+            let is_plain = letter.is_alphanumeric() || !letter.is_ascii() || letter.is_control();
+            let escaped = if is_plain { letter.to_string() } else { format!("\\{letter}") };
+            for expression in [format!("^{escaped}$"), format!("^[{escaped}]$")] {
+                prop_assert!(passes(&expression, &letter.to_string()), "{expression}");
+                prop_assert!(!passes(&expression, "yz"));
+            }
+        }
+    }
+
+    /// What is read by either language is an expression of the library, but for a repeated flag.
+    #[test]
+    fn what_is_read_is_written_as_an_expression(text in r"([a-cé\\&~\-\[\]^(){}|?*+.,:<>PQEdWpLbx0-3ims]|\(\?|\[\[:|&&){0,24}") {
+        for dialect in [Dialect::Go, Dialect::Java] {
+            let Ok(written) = translated(&text, dialect) else { continue };
+            if let Err(error) = regex_syntax::parse(&written) {
+                let error = error.to_string();
+                prop_assert!(error.contains("repetition operator missing"), "{written}: {error}");
+                prop_assert!(text.contains("(?"), "{text}");
+            }
+        }
+    }
+}
+
+/// A text whose letters all stand for themselves.
+fn quoted(text: &str) -> String {
+    format!(r"\Q{}\E", text.replace(r"\E", r"\E\\E\Q"))
 }
