@@ -216,6 +216,10 @@ fn what_the_server_is_is_told_in_prometheus_fields() {
     assert_eq!(runs["GOMEMLIMIT"], 1u64 << 30);
     assert_eq!((&runs["GOGC"], &runs["GODEBUG"]), (&json!(""), &json!("")));
     assert_eq!(runs["storageRetention"], "30d or 2GB");
+    let ends = "start=-292273086-05-16T16:47:06Z&end=292277025-08-18T07:12:54.999999999Z";
+    assert_eq!(data(&server, &format!("query_exemplars?query=up&{ends}")), json!([]));
+    is_bad(&server, "GET", "status/tsdb?limit=0", "limit must be a positive number");
+    is_bad(&server, "GET", "metadata?limit=x", "limit must be a number");
     let replay = data(&server, "status/walreplay");
     assert_eq!((&replay["min"], &replay["state"]), (&json!(0), &json!("done")));
     assert!(replay["max"].is_u64() && replay["current"] == replay["max"], "{replay}");

@@ -55,7 +55,7 @@ fn a_question_that_is_none_is_refused_in_prometheus_words() {
         ),
         (
             "query=up&time=soon",
-            r#"invalid parameter \"time\": cannot parse \"soon\" to a valid timestamp"#,
+            r#"invalid parameter \"time\": invalid time value for 'time': cannot parse \"soon\" to a valid timestamp"#,
         ),
         (
             "q=up",
@@ -321,7 +321,7 @@ fn series_and_labels_are_listed() {
         ("series", "no match[] parameter provided"),
         ("series?match[]=%7B%7D", "match[] must contain at least one non-empty matcher"),
         ("series?match[]=1", "unexpected character: '1'"),
-        ("series?match[]=weight&limit=x", "limit must be non-negative"),
+        ("series?match[]=weight&limit=x", "strconv.Atoi: parsing \\\"x\\\": invalid syntax"),
     ] {
         let (status, text) = get(path);
         assert!(
@@ -404,6 +404,10 @@ fn what_a_prometheus_without_targets_tells_is_told() {
     assert_eq!(own("GET", "/", "").0, 200, "the page, to which the others lead");
     let (status, text) = own("GET", "/api/v1/status/flags", "");
     assert!(status == 200 && text.contains(r#""query.timeout":"1m""#), "{text}");
+    // A client reads them as lengths and sizes.
+    for unbounded in [r#""storage.tsdb.retention.time":"0s""#, r#"retention.size":"0B""#] {
+        assert!(text.contains(unbounded), "{text}");
+    }
     let (status, text) = own("POST", "/api/v1/admin/tsdb/snapshot", "");
     assert!(
         status == 503 && text.contains("unavailable") && text.contains("foliot backup"),
@@ -453,8 +457,11 @@ fn the_newest_samples_are_federated_as_text() {
     ];
     assert_eq!(push(&server, "/api/v1/write", &[], &body.concat()).status, 204);
     let all = format!("match[]=a&match[]={}", escaped("{__name__=~'.+'}"));
-    let answer = server.get(&format!("/prometheus/federate?{all}"));
-    assert!(answer.header("content-type").starts_with("text/plain; version=0.0.4"));
+    let path = format!("/prometheus/federate?{all}");
+    let federated = |accept: &str| {
+        let answer = server.request("GET", &path, &[("Accept", accept)], b"");
+        (answer.header("content-type").to_owned(), answer.text())
+    };
     let wanted = format!(
         "# TYPE a untyped\na{{instance=\"x\"}} +Inf {}\n\
          # TYPE b untyped\nb{{q=\"\\\"\\\\\\n\",instance=\"\"}} 1.5 {}\n\
@@ -463,7 +470,18 @@ fn the_newest_samples_are_federated_as_text() {
         now - 30_000,
         now - 1000
     );
-    assert_eq!(answer.text(), wanted);
+    let kind = |escaping| format!("text/plain; version=0.0.4; charset=utf-8; escaping={escaping}");
+    let as_it_is = federated("text/plain;version=0.0.4;escaping=allow-utf-8,*/*;q=0.1");
+    assert_eq!(as_it_is, (kind("allow-utf-8"), wanted.clone()));
+    // A client that does not say so knows no such names: one would cost it the whole scrape.
+    let [plain, of_values] = [("c_d", "underscores"), ("U__c_2e_d", "values")].map(|it| {
+        let (name, escaping) = it;
+        let text = wanted.replace("\"c.d\" untyped", &format!("{name} untyped"));
+        (kind(escaping), text.replace("{\"c.d\",", &format!("{name}{{")))
+    });
+    assert_eq!(federated("text/plain;version=0.0.4"), plain);
+    assert_eq!(federated("*/*"), plain);
+    assert_eq!(federated("text/plain;escaping=values"), of_values);
     let answer = server.get("/prometheus/federate?match[]=nothing");
     assert_eq!((answer.status, answer.text()), (200, String::new()));
 }

@@ -98,7 +98,7 @@ fn bad_questions_are_told() {
             "query?query=1&time=soon",
             400,
             "bad_data",
-            "invalid parameter \"time\": cannot parse \"soon\" to a valid timestamp",
+            "invalid parameter \"time\": invalid time value for 'time': cannot parse \"soon\" to a valid timestamp",
         ),
         (
             "query?query=up&lookback_delta=x",
@@ -129,7 +129,7 @@ fn bad_questions_are_told() {
             "query?query=up&limit=x",
             400,
             "bad_data",
-            "invalid parameter \"limit\": limit must be non-negative",
+            "invalid parameter \"limit\": strconv.Atoi: parsing \"x\": invalid syntax",
         ),
         (
             "query_range?query=1&start=1&end=2&step=x",

@@ -261,6 +261,8 @@ fn lengths_of_time_are_as_long_as_go_counts_nanoseconds() {
         ("m offset 9223372036", None),
         ("count_over_time(vector(1)[292y:1y])", Some("292")),
         ("count_over_time(vector(1)[292y:292y] offset 292y)", Some("1")),
+        // Further back than times go.
+        ("max_over_time(count_over_time(vector(1)[200y:1y])[200y:1y])", Some("200")),
         ("max_over_time(max_over_time(m[292y:292y] offset 292y)[292y:292y] offset 292y)", None),
         ("max_over_time(max_over_time(m[292y:292y] offset -292y)[292y:292y] offset -292y)", None),
     ] {
@@ -268,6 +270,12 @@ fn lengths_of_time_are_as_long_as_go_counts_nanoseconds() {
         let value = answer["data"]["result"][0]["value"][1].as_str();
         assert_eq!((&answer["status"], value), (&json!("success"), wanted), "{query}: {answer}");
     }
+    let all = "start=-9223372036&end=9223372036&step=1y";
+    let answer = asked(&server, "query_range", all, "time()");
+    let values = answer["data"]["result"][0]["values"].as_array().unwrap();
+    assert_eq!(values.len(), 585, "{answer}");
+    assert_eq!(values[584], json!([9_193_651_964_i64, "9193651964"]));
+    assert_eq!(values[0], json!([-9_223_372_036_i64, "-9223372036"]));
     for query in ["m[293y]", "m offset 293y", "m offset -9223372037", "m[1y:293y]"] {
         let answer = asked(&server, "query", &at_minute(2), query);
         let error = answer["error"].as_str().unwrap();
@@ -297,3 +305,30 @@ fn expressions_mean_what_they_mean_in_the_language_of_their_door() {
     assert_eq!(of_java.as_array().unwrap().len(), 1);
     server.stop();
 }
+
+/// Each state of an expression has a place of each group while it is matched: thousands of groups
+/// once took gigabytes.
+#[test]
+fn an_expression_with_too_many_groups_for_its_size_is_refused() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    let long = "a".repeat(3_000);
+    store(&server, &[(&format!("m{{l=\"{long}\"}}"), &[1.0])]);
+    let ask = |groups: &str| {
+        let query = format!("label_replace(m, \"d\", \"$1\", \"l\", \"{groups}.*\")");
+        let body = format!("query={query}&{}", at_minute(0)).replace('+', "%2B");
+        let answer = server.request("POST", "/prometheus/api/v1/query", FORM, body.as_bytes());
+        (answer.status, answer.text())
+    };
+    let before = server.resident_bytes();
+    for many in ["()".repeat(2_000), "(a?)".repeat(2_500), "(.*)".repeat(1_000)] {
+        let (status, text) = ask(&many);
+        assert!(status == 422 && text.contains("too many for its size"), "{status} {text:.300}");
+    }
+    assert_eq!(ask(&"(a?)".repeat(50)).0, 200);
+    let grown = server.resident_bytes().saturating_sub(before);
+    assert!(grown < 64 << 20, "{grown}");
+    server.stop();
+}
+
+const FORM: &[(&str, &str)] = &[("Content-Type", "application/x-www-form-urlencoded")];

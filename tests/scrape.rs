@@ -97,7 +97,8 @@ fn health(server: &Server) -> Vec<(String, String, String)> {
 fn a_target_is_scraped_and_what_vanishes_is_over() {
     let (dir, target) = (Scratch::new(), Target::start());
     target.set("/metrics", Answer::text("# HELP a one\n# TYPE a counter\na 1\nb{job=\"own\"} 5\n"));
-    let server = start(&dir, &config(&[job("j", &target, "")]), &[]);
+    let more = ["--prometheus-external-url", "https://here.example:8443"];
+    let server = start(&dir, &config(&[job("j", &target, "")]), &more);
     until("a is there", || values(&server, "a") == ["1"]);
     assert_eq!(query(&server, "up{job=\"j\"}")[0].1, "1");
     assert_eq!(query(&server, "scrape_samples_scraped")[0].1, "2");
@@ -110,6 +111,11 @@ fn a_target_is_scraped_and_what_vanishes_is_over() {
     assert_eq!(ask(&server, "metadata")["a"][0]["type"], "counter");
     let about = ask(&server, "targets/metadata?match_target=%7Bjob=%22j%22%7D&metric=a");
     assert_eq!((&about[0]["help"], &about[0]["target"]["job"]), (&"one".into(), &"j".into()));
+    assert!(about[0]["metric"].is_null(), "{about}");
+    // From elsewhere this machine has another name.
+    let url = ask(&server, "targets")["activeTargets"][0]["globalUrl"].as_str().unwrap().to_owned();
+    let port = target.address.port();
+    assert_eq!(url, format!("http://here.example:{port}/metrics"));
     assert_eq!(ask(&server, "scrape_pools")["scrapePools"][0], "j");
 
     target.set("/metrics", Answer::text("b{job=\"own\"} 6\n"));

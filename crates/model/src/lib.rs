@@ -38,7 +38,7 @@ pub use histogram::{Bucket, Fault, Histogram, Interval, Resets};
 pub use key::{KeyError, KeyHasher, KeyParts, KeySecret, KeySyntax, ParseField, ParseKey};
 pub use labels::{Label, Labels};
 pub use matcher::{Matcher, MatcherError, Test};
-pub use pattern::Pattern;
+pub use pattern::{Pattern, expand};
 pub use reach::Reach;
 pub use samples::{Bytes, Samples, Values};
 pub use selector::{Name, Selector};

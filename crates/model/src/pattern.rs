@@ -5,11 +5,13 @@
 //! number is the client's choice.
 
 mod dialect;
+mod expand;
 mod fault;
 
 use crate::matcher::MatcherError;
 use dialect::Dialect;
-use regex::{Regex, RegexBuilder};
+pub use expand::expand;
+use regex::{Captures, Regex, RegexBuilder};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt;
@@ -21,6 +23,9 @@ use std::sync::{Arc, Weak};
 const SIZES: [usize; 3] = [16 << 10, 128 << 10, 1 << 20];
 /// What all patterns that are held at a time may take together.
 const HELD_BYTES_MAX: usize = 64 << 20;
+
+/// What may be taken while groups are found: each state of the expression has a place of each group.
+const GROUPS_BYTES_MAX: usize = 8 << 20;
 
 /// What a pattern may weigh, by what it takes to be compiled: about a second at worst.
 const WEIGHT_MAX: usize = 256 << 10;
@@ -58,7 +63,7 @@ struct Compiled {
     written: String,
     dialect: Dialect,
     regex: Regex,
-    _held: Held,
+    held: Held,
 }
 
 /// A share of what all patterns may take.
@@ -96,6 +101,24 @@ impl Pattern {
         Self::of_dialect(written, Dialect::Java)
     }
 
+    /// The same, where what its groups find is wanted too.
+    ///
+    /// # Errors
+    /// When it has too many groups for its size.
+    pub fn for_groups(self) -> Result<Self, MatcherError> {
+        let groups = self.0.regex.captures_len();
+        let takes = groups.saturating_mul(self.0.held.0 / 2);
+        if takes <= GROUPS_BYTES_MAX {
+            return Ok(self);
+        }
+        let [_, too_large] = &REFUSED;
+        too_large.fetch_add(1, Ordering::Relaxed);
+        Err(MatcherError(format!(
+            "the regular expression has {groups} groups, which is too many for its size: matching \
+             may take {takes} bytes, and {GROUPS_BYTES_MAX} at most"
+        )))
+    }
+
     fn of_dialect(written: &str, dialect: Dialect) -> Result<Self, MatcherError> {
         if let Some(known) = known(written, dialect) {
             return Ok(Self(known));
@@ -128,7 +151,7 @@ impl Pattern {
             result = built
                 .map(|regex| {
                     let written = written.to_owned();
-                    Self(Arc::new(Compiled { written, dialect, regex, _held: held }))
+                    Self(Arc::new(Compiled { written, dialect, regex, held }))
                 })
                 .map_err(invalid);
             if !is_too_large {
@@ -200,6 +223,24 @@ impl Pattern {
     /// The library's form of it, for who wants more than to know whether it is found.
     pub fn regex(&self) -> &Regex {
         &self.0.regex
+    }
+
+    /// What a template says of the first place where it is found: see [`expand`].
+    pub fn replaced(&self, text: &str, template: &str) -> Option<String> {
+        let found = self.0.regex.captures(text)?;
+        let mut out = String::new();
+        expand(&found, template, &mut out);
+        Some(out)
+    }
+
+    /// The text with what a template says in each place where it is found.
+    pub fn replaced_all(&self, text: &str, template: &str) -> String {
+        let said = |found: &Captures<'_>| {
+            let mut out = String::new();
+            expand(found, template, &mut out);
+            out
+        };
+        self.0.regex.replace_all(text, said).into_owned()
     }
 }
 

@@ -4,7 +4,7 @@
 //! labels and does with them what its action says.
 
 use crate::reading::{Finding, Findings, Reader};
-use foliot_model::Pattern;
+use foliot_model::{Pattern, expand};
 use md5::{Digest, Md5};
 use regex::Regex;
 use std::collections::BTreeMap;
@@ -240,7 +240,7 @@ impl Relabel {
                 let renamed = labels.iter().filter_map(|(name, value)| {
                     let found = self.regex.captures(name)?;
                     let mut new = String::new();
-                    found.expand(&self.replacement, &mut new);
+                    expand(&found, &self.replacement, &mut new);
                     Some((new, value.clone()))
                 });
                 for (name, value) in renamed.collect::<Vec<_>>() {
@@ -256,8 +256,8 @@ impl Relabel {
     fn replace(&self, joined: &str, labels: &mut LabelSet) {
         let Some(found) = self.regex.captures(joined) else { return };
         let (mut target, mut value) = (String::new(), String::new());
-        found.expand(&self.target, &mut target);
-        found.expand(&self.replacement, &mut value);
+        expand(&found, &self.target, &mut target);
+        expand(&found, &self.replacement, &mut value);
         // A name that came of a match and is none is left alone, as Prometheus does.
         if !target.is_empty() {
             set(labels, target, value);

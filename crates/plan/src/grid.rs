@@ -74,7 +74,19 @@ impl Steps {
 
     /// The instant numbered `index`.
     pub fn at(&self, index: usize) -> i64 {
-        self.start_ns.saturating_add(self.step_ns.saturating_mul(index as i64))
+        // Ends of time are further apart than a number of nanoseconds holds.
+        let behind = i128::from(self.step_ns) * index as i128;
+        let at_ns = i128::from(self.start_ns) + behind;
+        i64::try_from(at_ns).unwrap_or(i64::MAX)
+    }
+
+    /// Those from a first instant up to an end, which may be further apart than a number of
+    /// nanoseconds holds; none where there are none.
+    pub fn within(start_ns: i64, end_ns: i64, step_ns: i64) -> Option<Self> {
+        let length_ns = i128::from(end_ns) - i128::from(start_ns);
+        let last = length_ns.checked_div(i128::from(step_ns)).filter(|_| length_ns >= 0)?;
+        let count = usize::try_from(last).ok()?.saturating_add(1);
+        Some(Self { start_ns, step_ns, count })
     }
 
     /// The last instant.

@@ -1,6 +1,7 @@
 //! The newest samples of series, in the text in which targets expose theirs.
 
 use crate::answer::number;
+use crate::escaping::Escaping;
 use crate::promql::STALE;
 use foliot_model::{Frame, Matcher, NANOS_PER_MILLI};
 use foliot_plan::grid::name;
@@ -12,6 +13,7 @@ const INSTANCE: &str = "instance";
 /// Series with a sample each, by name and labels; each once.
 #[derive(Debug)]
 pub struct Exposition {
+    escaping: Escaping,
     /// Labels of each series that has none of their names itself.
     external: BTreeMap<String, String>,
     /// Value and time of each series.
@@ -19,10 +21,10 @@ pub struct Exposition {
 }
 
 impl Exposition {
-    /// Nothing yet, of a server that gives its series these labels.
-    pub fn new(mut external: BTreeMap<String, String>) -> Self {
+    /// Nothing yet, of a server that gives its series these labels, with names that are escaped.
+    pub fn new(mut external: BTreeMap<String, String>, escaping: Escaping) -> Self {
         external.entry(INSTANCE.to_owned()).or_default();
-        Self { external, series: BTreeMap::new() }
+        Self { escaping, external, series: BTreeMap::new() }
     }
 
     /// Adds the last sample of a piece of a series, unless its name is not wanted. It goes before
@@ -40,14 +42,14 @@ impl Exposition {
         }
         let mut labels = String::new();
         for label in frame.head.labels.iter() {
-            push_label(&label.name, &label.value, &mut labels);
+            push_label(&self.escaping.escape(&label.name), &label.value, &mut labels);
         }
         for (name, value) in &self.external {
             if !frame.head.labels.iter().any(|label| &*label.name == name) {
-                push_label(name, value, &mut labels);
+                push_label(&self.escaping.escape(name), value, &mut labels);
             }
         }
-        let key = (name.to_owned(), labels);
+        let key = (self.escaping.escape(name).into_owned(), labels);
         if value.to_bits() == STALE {
             self.series.remove(&key);
             return 0;

@@ -19,6 +19,7 @@ mod answer;
 mod crc32c;
 mod csv;
 mod datadog;
+mod escaping;
 mod exemplars;
 mod exposition;
 mod families;
@@ -49,6 +50,7 @@ pub use answer::{Listing, SeriesAnswer, error_json, number, single, success};
 pub use crc32c::crc32c;
 pub use csv::{CsvColumns, CsvFormat, CsvLines};
 pub use datadog::{DATADOG_BYTES_MAX, DatadogVersion, datadog_samples};
+pub use escaping::Escaping;
 pub use exemplars::{
     EXEMPLAR_CHARS_MAX, Exemplar, ExemplarLabels, Exemplars, ListedExemplar, exemplar_labels,
     push_exemplars,

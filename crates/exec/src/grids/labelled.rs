@@ -24,7 +24,7 @@ pub(super) fn labelled<'q>(
         let mut row = row.clone();
         match &plan.change {
             LabelChange::Matching { label, pattern, negated } => {
-                if pattern.regex().is_match(value_of(&row.labels, label)) == *negated {
+                if pattern.is_match(value_of(&row.labels, label)) == *negated {
                     continue;
                 }
             }
@@ -96,5 +96,5 @@ fn changed(change: &LabelChange, labels: &Labels) -> Labels {
 }
 
 fn replaced(pattern: &Pattern, value: &str, template: &str) -> Arc<str> {
-    pattern.regex().replace_all(value, template).into()
+    pattern.replaced_all(value, template).into()
 }

@@ -94,9 +94,7 @@ fn inner_steps(shift: &Shift, step_ns: i64, range_ns: i64, steps: &Steps) -> Opt
     let before_ns = looked_at(shift, steps.start_ns).saturating_sub(range_ns);
     let end_ns = looked_at(shift, steps.end_ns());
     let start_ns = before_ns.div_euclid(step_ns).saturating_add(1).saturating_mul(step_ns);
-    let count = end_ns.checked_sub(start_ns)?.checked_div(step_ns)?;
-    let count = usize::try_from(count).ok()?.saturating_add(1);
-    (end_ns >= start_ns).then_some(Steps { start_ns, step_ns, count })
+    Steps::within(start_ns, end_ns, step_ns)
 }
 
 /// Calls `each` with the values that a grid has.

@@ -59,12 +59,7 @@ fn value_of<'l>(labels: &'l Labels, name: &str) -> &'l str {
 fn new_value(value: &NewValue, labels: &Labels) -> Option<String> {
     let of = |name: &str| value_of(labels, name);
     match value {
-        NewValue::Replaced { source, pattern, template } => {
-            let groups = pattern.regex().captures(of(source))?;
-            let mut out = String::new();
-            groups.expand(template, &mut out);
-            Some(out)
-        }
+        NewValue::Replaced { source, pattern, template } => pattern.replaced(of(source), template),
         NewValue::Joined { sources, separator } => {
             let values: Vec<&str> = sources.iter().map(|name| of(name)).collect();
             Some(values.join(separator))

@@ -113,9 +113,7 @@ fn inner_steps(shift: &Shift, step_ns: i64, loose: &Loose, steps: &Steps) -> Opt
     let first = looked_at(shift, steps.start_ns).saturating_sub(before_ns.saturating_add(step_ns));
     let last = looked_at(shift, steps.end_ns()).saturating_add(step_ns);
     let start_ns = first.div_euclid(step_ns).saturating_mul(step_ns);
-    let count = last.saturating_sub(start_ns).saturating_add(step_ns - 1).checked_div(step_ns)?;
-    let count = usize::try_from(count).ok()?.saturating_add(1);
-    Some(Steps { start_ns, step_ns, count })
+    Steps::within(start_ns, last.saturating_add(step_ns - 1), step_ns)
 }
 
 /// How many samples of each range a label tells to be alike.

@@ -39,6 +39,7 @@ pub(super) fn translated(written: &str, dialect: Dialect) -> Result<String, Faul
         last: None,
         repeated: None,
         names: Vec::new(),
+        lacks_class_end: false,
     };
     while !translator.rest.is_empty() {
         translator.piece()?;
@@ -64,6 +65,8 @@ struct Translator<'a> {
     /// Where the last piece is an operator of repetition, the expression from there.
     repeated: Option<&'a str>,
     names: Vec<&'a str>,
+    /// Whether no name of a class ends in what is left.
+    lacks_class_end: bool,
 }
 
 impl<'a> Translator<'a> {
@@ -97,6 +100,9 @@ impl<'a> Translator<'a> {
             '{' => match self.counts() {
                 Some((counts, least, most)) => {
                     self.counted(before, counts, (least, most), repeated)?;
+                }
+                None if self.dialect == Dialect::Java => {
+                    return Err(Fault::new("illegal repetition", self.since(before)));
                 }
                 None => self.literal('{'),
             },
@@ -157,7 +163,10 @@ impl<'a> Translator<'a> {
     /// The counts of `{2}`, `{2,}` or `{2,3}` behind the brace, as they are written; nothing where
     /// the brace stands for itself. The larger one is nothing where there is no bound.
     fn counts(&mut self) -> Option<(&'a str, u32, Option<u32>)> {
-        let (counts, rest) = self.rest.split_once('}')?;
+        // Each brace is looked behind no further than counts go.
+        let end = self.rest.find(|c: char| !c.is_ascii_digit() && c != ',')?;
+        let (counts, rest) = self.rest.split_at_checked(end)?;
+        let rest = rest.strip_prefix('}')?;
         let (least, most) = match counts.split_once(',') {
             None => (count(counts)?, Some(count(counts)?)),
             Some((least, "")) => (count(least)?, None),

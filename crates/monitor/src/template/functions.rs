@@ -4,7 +4,7 @@ use super::print::{general, printf};
 use super::{Asks, Row, Value};
 use crate::length::read_length;
 use crate::target::escaped;
-use foliot_model::Pattern;
+use foliot_model::{Pattern, expand};
 use regex::Regex;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -182,7 +182,12 @@ fn about_texts(name: &str, arguments: &[Value], asks: &Asks<'_>) -> Result<Optio
             Ok(Some(Value::Truth(regex(pattern)?.is_match(whole))))
         }
         ("reReplaceAll", [Value::Text(pattern), Value::Text(to), Value::Text(whole)]) => {
-            text(regex(pattern)?.replace_all(whole, to.as_str()).into_owned())
+            let said = |found: &regex::Captures<'_>| {
+                let mut out = String::new();
+                expand(found, to, &mut out);
+                out
+            };
+            text(regex(pattern)?.replace_all(whole, said).into_owned())
         }
         ("stripPort", [value]) => text(split_port(&value.to_string()).0.to_owned()),
         ("stripDomain", [value]) => text(strip_domain(&value.to_string())),

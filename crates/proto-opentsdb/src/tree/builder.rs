@@ -4,7 +4,7 @@
 use super::definition::{Rule, RuleKind, Tree};
 use crate::http::HttpError;
 use crate::uid::SeriesMeta;
-use foliot_model::{Pattern, Test};
+use foliot_model::Pattern;
 use std::collections::BTreeMap;
 
 /// Where a series went, and what was tried.
@@ -49,10 +49,10 @@ impl<'a> Climber<'a> {
     pub(super) fn new(tree: &'a Tree) -> Result<Self, HttpError> {
         let compile = |text: &str| match text {
             "" => Ok(None),
-            text => match Test::regex_of_java(text) {
-                Ok(Test::Regex(pattern)) => Ok(Some(pattern)),
-                _ => Err(HttpError::bad_request(format!("Invalid regular expression: {text}"))),
-            },
+            text => Pattern::of_java(text)
+                .and_then(Pattern::for_groups)
+                .map(Some)
+                .map_err(|_| HttpError::bad_request(format!("Invalid regular expression: {text}"))),
         };
         let mut levels: BTreeMap<u32, Vec<Ready<'a>>> = BTreeMap::new();
         for (place, rule) in &tree.rules {

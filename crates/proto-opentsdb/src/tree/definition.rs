@@ -3,7 +3,7 @@
 use crate::http::HttpError;
 use crate::json;
 use crate::view::View;
-use foliot_model::Test;
+use foliot_model::Pattern;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
@@ -250,7 +250,8 @@ impl Rule {
             return Err(HttpError::bad_request(message));
         }
         for pattern in [&self.regex, &self.separator] {
-            Test::regex_of_java(pattern)
+            Pattern::of_java(pattern)
+                .and_then(Pattern::for_groups)
                 .map_err(|error| HttpError::bad_request(error.to_string()))?;
         }
         Ok(())

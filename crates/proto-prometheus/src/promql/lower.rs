@@ -492,7 +492,7 @@ impl Lowering<'_> {
         let (target, value) = match (function, texts.as_deref()) {
             ("label_replace", Some([target, template, source, pattern])) => {
                 let whole = Pattern::new(&format!("^(?s:{pattern})$"));
-                let pattern = whole.map_err(|error| {
+                let pattern = whole.and_then(Pattern::for_groups).map_err(|error| {
                     format!("invalid regular expression in label_replace(): {pattern}: {error}")
                 })?;
                 let (source, template) = ((*source).into(), (*template).into());

@@ -51,8 +51,12 @@ impl<'a> Translator<'a> {
 
     /// A class such as `[:alpha:]` within another, if one stands next.
     fn named_class(&mut self) -> Result<bool, Fault> {
-        let behind = self.rest.strip_prefix("[:");
-        let Some((name, rest)) = behind.and_then(|behind| behind.split_once(":]")) else {
+        let Some(behind) = self.rest.strip_prefix("[:").filter(|_| !self.lacks_class_end) else {
+            return Ok(false);
+        };
+        // It is looked for once: what is left has fewer.
+        let Some((name, rest)) = behind.split_once(":]") else {
+            self.lacks_class_end = true;
             return Ok(false);
         };
         let before = self.rest;

@@ -5,6 +5,23 @@ use super::{Dialect, Translator, push_literal};
 
 const INVALID: &str = "invalid escape sequence";
 
+/// Java's names of POSIX' classes.
+const OF_POSIX_IN_JAVA: [(&str, &str); 13] = [
+    ("ASCII", "ascii"),
+    ("Alnum", "alnum"),
+    ("Alpha", "alpha"),
+    ("Blank", "blank"),
+    ("Cntrl", "cntrl"),
+    ("Digit", "digit"),
+    ("Graph", "graph"),
+    ("Lower", "lower"),
+    ("Print", "print"),
+    ("Punct", "punct"),
+    ("Space", "space"),
+    ("Upper", "upper"),
+    ("XDigit", "xdigit"),
+];
+
 impl<'a> Translator<'a> {
     /// An escape outside of classes, behind its backslash.
     pub(super) fn escape(&mut self, before: &'a str) -> Result<(), Fault> {
@@ -73,6 +90,12 @@ impl<'a> Translator<'a> {
             name = of_negated.to_owned();
             is_negated = !is_negated;
         }
+        if self.dialect == Dialect::Java
+            && let Some((_, class)) = OF_POSIX_IN_JAVA.iter().find(|(known, _)| *known == name)
+        {
+            let sign = if is_negated { "^" } else { "" };
+            return Ok(format!("[[:{sign}{class}:]]"));
+        }
         let letter = if is_negated { 'P' } else { 'p' };
         let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | ' ');
         let kinds = ["gc", "sc"].into_iter().filter(|_| name.chars().all(is_name));
@@ -88,6 +111,8 @@ impl<'a> Translator<'a> {
         };
         let is_java = self.dialect == Dialect::Java;
         let character = match next {
+            // Java wants digits behind it, three where the first is at most 3.
+            '0' if is_java => self.octal_of_java(),
             '0' => self.octal(0),
             // One digit would be what a group has found, which no expression of linear time says.
             '1'..='7' if self.rest.starts_with(|c| matches!(c, '0'..='7')) && !is_java => {
@@ -110,13 +135,25 @@ impl<'a> Translator<'a> {
     }
 
     /// Up to two more digits of base eight.
-    fn octal(&mut self, mut value: u32) -> Option<char> {
-        for _ in 0..2 {
+    fn octal(&mut self, value: u32) -> Option<char> {
+        self.octal_up_to(value, 2)
+    }
+
+    fn octal_up_to(&mut self, mut value: u32, digits: usize) -> Option<char> {
+        for _ in 0..digits {
             let Some(digit) = self.rest.chars().next().and_then(|c| c.to_digit(8)) else { break };
             self.take();
             value = value * 8 + digit;
         }
         char::from_u32(value)
+    }
+
+    fn octal_of_java(&mut self) -> Option<char> {
+        let first = self.take()?.to_digit(8)?;
+        match first <= 3 {
+            true => self.octal(first),
+            false => self.octal_up_to(first, 1),
+        }
     }
 
     /// So many digits of base sixteen, neither more nor less.

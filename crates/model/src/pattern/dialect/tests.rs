@@ -134,6 +134,8 @@ fn expressions_of_java_keep_its_classes() {
         ("^[~~a]$", "~", "b"),
         ("^[+--]$", ",", "x"),
         (r"^\s$", "\x0b", "x"),
+        (r"^\0141\07\0477$", "a\x07\u{27}7", "a"),
+        (r"^\p{Lower}\P{Alpha}$", "a1", "AA"),
         ("^x{1001}$", &*"x".repeat(1001), "x"),
     ] {
         let pattern = Pattern::of_java(expression).unwrap();
@@ -144,7 +146,7 @@ fn expressions_of_java_keep_its_classes() {
         Pattern::of_java("^[a&&b]$").unwrap().is_match("&")
     });
     assert!(!weighed, "one text is two expressions");
-    for none in ["(?<=a)b", "a*+", r"(a)\1", "[a", "["] {
+    for none in ["a{", "{a", "a{,2}", r"\0", "(?<=a)b", "a*+", r"(a)\1", "[a", "["] {
         assert!(Pattern::of_java(none).is_err(), "{none}");
     }
     let deep = "[a".repeat(1_000);

@@ -90,5 +90,6 @@ fn anchored(pattern: &str) -> Result<Pattern, String> {
 }
 
 fn read(pattern: &str) -> Result<Pattern, String> {
-    Pattern::new(pattern).map_err(|error| format!("invalid regular expression: {error}"))
+    let pattern = Pattern::new(pattern).and_then(Pattern::for_groups);
+    pattern.map_err(|error| format!("invalid regular expression: {error}"))
 }

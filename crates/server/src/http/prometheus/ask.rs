@@ -2,7 +2,7 @@
 
 use super::super::{Call, Reply, reply};
 use super::Endpoint;
-use super::question::{Question, bad, bad_data, length, refuse};
+use super::question::{Question, bad, bad_data, bad_time, length, refuse};
 use crate::metrics::now_ns;
 use crate::query::{self, Failure, Job, Language, Question as AskedAgain, Title, Work};
 use crate::ranks::ranks;
@@ -56,10 +56,11 @@ pub(super) async fn list(
     if series.is_empty() {
         series.push(VectorSelector::any().stored(question.namespace));
     }
-    let (range, mut limit) = (question.range()?, question.limit()?);
-    if listing.is_none() && question.given("limit").is_none() {
-        limit = STATISTICS_USUAL;
-    }
+    let range = question.range()?;
+    let limit = match listing {
+        Some(_) => question.limit()?,
+        None => statistics_limit(&question)?,
+    };
     let Question { who, path, namespace, database, reading, .. } = question;
     let title = Some(Title::new(path, database));
     let job = Job::new(who, title, move |work| {
@@ -75,6 +76,13 @@ pub(super) async fn list(
     let job = reading.then(job.that_reads(true));
     let answered = query::answer(shared, reply::JSON, false, job).await;
     answered.map_err(|failure| refuse(&failure))
+}
+
+/// How many names each list of statistics has.
+fn statistics_limit(question: &Question) -> Result<usize, Reply> {
+    let limit = question.given("limit").map_or(Ok(STATISTICS_USUAL), str::parse);
+    let limit = limit.ok().filter(|limit| *limit > 0);
+    limit.ok_or_else(|| bad_data("limit must be a positive number"))
 }
 
 /// What series are due to, counted by the numbers of their names.
@@ -317,7 +325,7 @@ fn carry_out(
 fn instant(question: &Question) -> Result<Span, Reply> {
     let at_ms = match question.given("time") {
         None => now_ns() / NANOS_PER_MILLI,
-        Some(text) => question.time("time", text)?,
+        Some(text) => question.time_ms(text).ok_or_else(|| bad_time("time", text))?,
     };
     let lookback_ms = lookback(question)?;
     Ok(Span { start_ms: at_ms, end_ms: at_ms, step_ms: 1, lookback_ms, is_range: false })

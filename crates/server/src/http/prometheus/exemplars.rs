@@ -18,11 +18,7 @@ const LOOK_BYTES: usize = 16;
 
 pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
     let question = Question::read(shared, call, Access::Read).await?;
-    let at = |name: &str, otherwise: i64| match question.given(name) {
-        None => Ok(otherwise),
-        Some(text) => question.time(name, text),
-    };
-    let (start_ms, end_ms) = (at("start", i64::MIN)?, at("end", i64::MAX)?);
+    let (start_ms, end_ms) = question.ends_ms()?;
     if end_ms < start_ms {
         let reason = "end timestamp must not be before start timestamp";
         return Err(refuse(&Failure::new(StatusCode::BAD_REQUEST, reason)));

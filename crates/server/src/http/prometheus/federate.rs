@@ -10,13 +10,23 @@ use foliot_access::Access;
 use foliot_exec::Ran;
 use foliot_model::{NANOS_PER_MILLI, TimeRange};
 use foliot_plan::Series;
-use foliot_proto_prometheus::Exposition;
+use foliot_proto_prometheus::{Escaping, Exposition};
+use hyper::header;
 use std::sync::Arc;
 
-/// What Prometheus says of its text.
-const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
+/// What Prometheus says of its text, by how names are escaped.
+fn kind(escaping: Escaping) -> &'static str {
+    match escaping {
+        Escaping::AllowUtf8 => "text/plain; version=0.0.4; charset=utf-8; escaping=allow-utf-8",
+        Escaping::Underscores => "text/plain; version=0.0.4; charset=utf-8; escaping=underscores",
+        Escaping::Dots => "text/plain; version=0.0.4; charset=utf-8; escaping=dots",
+        Escaping::Values => "text/plain; version=0.0.4; charset=utf-8; escaping=values",
+    }
+}
 
 pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
+    let accept = call.headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
+    let escaping = Escaping::of_accept(accept.unwrap_or_default());
     let question = Question::read(shared, call, Access::Read).await?;
     let stored = question.selectors()?;
     let end_ns = now_ns();
@@ -30,7 +40,7 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
     let job = Job::new(who, title, move |work| {
         let meter = work.meter();
         let mut charge = meter.open();
-        let mut text = Exposition::new(external.clone());
+        let mut text = Exposition::new(external.clone(), escaping);
         for one in &stored {
             let plan = Series::Select { selector: one.selector.clone(), range };
             work.run(&[plan], &mut |frame, _| {
@@ -43,6 +53,7 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
         }
         Ok(Ran::default())
     });
-    let answered = query::answer(shared, TEXT, false, reading.then(job.that_reads(true))).await;
+    let answered =
+        query::answer(shared, kind(escaping), false, reading.then(job.that_reads(true))).await;
     answered.map_err(|failure| refuse(&failure))
 }

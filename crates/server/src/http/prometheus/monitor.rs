@@ -3,7 +3,7 @@
 use super::super::routes::Right;
 use super::super::{Call, Reply, namespace, store};
 use super::Endpoint;
-use super::question::{bad, bad_data, refuse, selectors};
+use super::question::{bad, bad_data, no_number, refuse, selectors};
 use crate::monitor::{Pool, Seen, SeenGroup, SeenRule};
 use crate::query::Failure;
 use crate::shared::Shared;
@@ -14,10 +14,9 @@ use foliot_monitor::{
 };
 use foliot_proto_opentsdb::Params;
 use foliot_proto_prometheus::{VectorSelector, success};
-use hyper::StatusCode;
+use hyper::{StatusCode, Uri};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
-use std::num::IntErrorKind;
 use std::sync::Arc;
 
 /// Metrics that are listed where nobody says how many.
@@ -56,7 +55,7 @@ fn limit(params: &Params, name: &str) -> Result<usize, Reply> {
         None => Ok(usize::MAX),
         Some(Ok(count)) if count <= 0 => Ok(usize::MAX),
         Some(Ok(count)) => Ok(usize::try_from(count).unwrap_or(usize::MAX)),
-        Some(Err(_)) => Err(bad(name, "it must be a number")),
+        Some(Err(_)) => Err(bad_data(&format!("{name} must be a number"))),
     }
 }
 
@@ -73,7 +72,9 @@ fn targets(shared: &Shared, params: &Params) -> Value {
             continue;
         }
         if shows_active {
-            active.extend(shown.active.iter().map(|(it, state)| target(&job, it, &state.seen())));
+            for (it, state) in &shown.active {
+                active.push(target(shared, &job, it, &state.seen()));
+            }
         }
         if shows_dropped {
             dropped.extend(
@@ -90,13 +91,13 @@ fn targets(shared: &Shared, params: &Params) -> Value {
     json!({"activeTargets": active, "droppedTargets": dropped, "droppedTargetCounts": counts})
 }
 
-fn target(job: &str, target: &Target, seen: &Seen) -> Value {
+fn target(shared: &Shared, job: &str, target: &Target, seen: &Seen) -> Value {
     json!({
         "discoveredLabels": *target.discovered,
         "labels": target.labels,
         "scrapePool": job,
         "scrapeUrl": target.url,
-        "globalUrl": target.url,
+        "globalUrl": global_url(shared, &target.url),
         "lastError": seen.error,
         "lastScrape": date(seen.at_ms),
         "lastScrapeDuration": seen.seconds,
@@ -108,6 +109,33 @@ fn target(job: &str, target: &Target, seen: &Seen) -> Value {
         "scrapeInterval": show_length(target.interval_ms),
         "scrapeTimeout": show_length(target.timeout_ms),
     })
+}
+
+/// Where others reach a target: what is on this machine has the name by which the server is known.
+fn global_url(shared: &Shared, url: &str) -> String {
+    const HERE: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
+    let external = shared.monitor.external_url(shared);
+    let (Ok(own), Ok(external)) = (url.parse::<Uri>(), external.parse::<Uri>()) else {
+        return url.to_owned();
+    };
+    let host = own.host().unwrap_or_default();
+    let (Some(name), true) = (external.host(), HERE.contains(&host)) else {
+        return url.to_owned();
+    };
+    let config = &shared.config;
+    let prometheus = config.listen_prometheus.0.map(|address| address.port());
+    let ports = [Some(config.listen_address.port()), prometheus];
+    let port = own.port_u16();
+    let (scheme, place) = match port {
+        // This server itself.
+        Some(_) if ports.contains(&port) => {
+            (external.scheme_str(), external.authority().map(ToString::to_string))
+        }
+        Some(port) => (own.scheme_str(), Some(format!("{name}:{port}"))),
+        None => (own.scheme_str(), Some(name.to_owned())),
+    };
+    let path = own.path_and_query().map_or("", |path| path.as_str());
+    format!("{}://{}{path}", scheme.unwrap_or("http"), place.unwrap_or_default())
 }
 
 /// A time as Go writes it; its first one for none.
@@ -168,17 +196,19 @@ fn targets_metadata(shared: &Shared, params: &Params) -> Result<Value, Reply> {
     };
     let mut found = Vec::new();
     for (target, state) in pools(shared).values().flat_map(|pool| pool.shown().active) {
-        if !matches(&matchers, &target.labels) {
+        // As in Prometheus, a target that is listed is listed whole.
+        if found.len() >= most || !matches(&matchers, &target.labels) {
             continue;
         }
         for (name, about) in &*state.seen().metadata {
-            if found.len() >= most || wanted.is_some_and(|wanted| wanted != name) {
+            if wanted.is_some_and(|wanted| wanted != name) {
                 continue;
             }
             let mut entry = described(about);
             if let Value::Object(entry) = &mut entry {
                 entry.insert("target".to_owned(), json!(target.labels));
-                entry.insert("metric".to_owned(), json!(name));
+                let said = wanted.is_none().then(|| ("metric".to_owned(), json!(name)));
+                entry.extend(said);
             }
             found.push(entry);
         }
@@ -256,11 +286,7 @@ fn page(text: &str) -> Result<usize, Reply> {
         Ok(count) if count > 0 => return Ok(usize::try_from(count).unwrap_or(usize::MAX)),
         Ok(_) => "group_limit needs to be greater than 0".to_owned(),
         Err(error) => {
-            let reason = match error.kind() {
-                IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => "value out of range",
-                _ => "invalid syntax",
-            };
-            let reason = format!("strconv.ParseInt: parsing {text:?}: {reason}");
+            let reason = no_number("ParseInt", text, &error);
             format!("group_limit needs to be a valid number: {reason}")
         }
     };

@@ -16,6 +16,7 @@ use foliot_proto_prometheus::{
     VectorSelector, beyond_ms, error_json, length_ns, time_ms, time_or_ago_ms,
 };
 use hyper::StatusCode;
+use std::num::{IntErrorKind, ParseIntError};
 use std::sync::Arc;
 
 /// Longest text of a question.
@@ -106,31 +107,44 @@ impl Question {
     /// From `start` to `end`, or all of time. What is asked beyond known times is answered up to
     /// them, as Prometheus does.
     pub(super) fn range(&self) -> Result<TimeRange, Reply> {
+        let (start_ms, end_ms) = self.ends_ms()?;
+        let ns = |ms: i64| ms.saturating_mul(NANOS_PER_MILLI);
+        Ok(TimeRange::new(ns(start_ms), ns(end_ms)))
+    }
+
+    /// The same ends in milliseconds.
+    pub(super) fn ends_ms(&self) -> Result<(i64, i64), Reply> {
         let at = |name: &str, otherwise: i64| {
             let Some(text) = self.given(name) else { return Ok(otherwise) };
-            let known = self.time(name, text);
-            let ms = known.or_else(|refused| beyond_ms(text).ok_or(refused))?;
-            Ok(ms.saturating_mul(NANOS_PER_MILLI))
+            let known = self.time_ms(text).or_else(|| beyond_ms(text));
+            known.ok_or_else(|| bad_time(name, text))
         };
-        Ok(TimeRange::new(at("start", i64::MIN)?, at("end", i64::MAX)?))
+        Ok((at("start", i64::MIN)?, at("end", i64::MAX)?))
     }
 
     /// How many series are wanted at most; 0 means all.
     pub(super) fn limit(&self) -> Result<usize, Reply> {
-        match self.given("limit").map(str::parse::<usize>) {
-            None | Some(Ok(0)) => Ok(usize::MAX),
-            Some(Ok(limit)) => Ok(limit),
-            Some(Err(_)) => Err(bad("limit", "limit must be non-negative")),
+        match self.given("limit").map(|text| (text, text.parse::<i64>())) {
+            None | Some((_, Ok(0))) => Ok(usize::MAX),
+            Some((_, Ok(limit))) => {
+                usize::try_from(limit).map_err(|_| bad("limit", "limit must be non-negative"))
+            }
+            Some((text, Err(error))) => Err(bad("limit", no_number("Atoi", text, &error))),
         }
     }
 
     /// A time that a parameter tells.
     pub(super) fn time(&self, name: &str, text: &str) -> Result<i64, Reply> {
-        let time_ms = match self.now_ms {
+        let known = self.time_ms(text);
+        known.ok_or_else(|| bad(name, format!("cannot parse \"{text}\" to a valid timestamp")))
+    }
+
+    /// A time as the client's server reads it.
+    pub(super) fn time_ms(&self, text: &str) -> Option<i64> {
+        match self.now_ms {
             Some(now_ms) => time_or_ago_ms(text, now_ms),
             None => time_ms(text),
-        };
-        time_ms.ok_or_else(|| bad(name, format!("cannot parse \"{text}\" to a valid timestamp")))
+        }
     }
 
     /// A parameter that is not empty.
@@ -147,6 +161,21 @@ pub(super) fn selectors(params: &Params) -> Result<Vec<VectorSelector>, String> 
         true => Err("match[] must contain at least one non-empty matcher".to_owned()),
         false => Ok(selectors),
     }
+}
+
+/// Refuses a time, in the words that Prometheus has where one may be missing.
+pub(super) fn bad_time(name: &str, text: &str) -> Reply {
+    let reason = format!("cannot parse \"{text}\" to a valid timestamp");
+    bad(name, format!("invalid time value for '{name}': {reason}"))
+}
+
+/// Why a text is no number, as a function of Go says it.
+pub(super) fn no_number(function: &str, text: &str, error: &ParseIntError) -> String {
+    let reason = match error.kind() {
+        IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => "value out of range",
+        _ => "invalid syntax",
+    };
+    format!("strconv.{function}: parsing {text:?}: {reason}")
 }
 
 /// A length of time that a parameter tells, in nanoseconds.
