@@ -168,6 +168,35 @@ fn what_cannot_be_followed_is_told() {
 }
 
 #[test]
+fn variables_are_known_where_go_knows_them() {
+    for text in [
+        "{{ $ }}{{ $.Labels.a }}{{ $labels.a }}{{ $externalLabels }}{{ $externalURL }}{{ $value }}",
+        "{{ range $i, $r := query \"m\" }}{{ $i }}{{ $r.Value }}{{ else }}{{ $r }}{{ end }}",
+        "{{ with $x := 1 }}{{ $x }}{{ else }}{{ $x }}{{ end }}",
+        "{{ if $x := 1 }}{{ $x }}{{ else if $x }}{{ $x }}{{ end }}",
+        "{{ $x := 1 }}{{ if true }}{{ $x = $x }}{{ end }}{{ print (print $x) }}",
+        "{{ if true }}{{ $x := 1 }}{{ else }}{{ $x }}{{ end }}",
+        "{{ $x = 1 }}",
+    ] {
+        assert!(Template::parse(text).is_ok(), "{text}: {:?}", Template::parse(text));
+    }
+    for (text, name) in [
+        ("{{ $foo }}", "foo"),
+        ("{{ if false }}{{ $Labels.a }}{{ end }}", "Labels"),
+        ("{{ range $i, $r := query \"m\" }}{{ end }}{{ $r }}", "r"),
+        ("{{ with $x := 1 }}{{ end }}{{ $x }}", "x"),
+        ("{{ if true }}{{ $x := 1 }}{{ end }}{{ $x }}", "x"),
+        ("{{ $y }}{{ $y := 1 }}", "y"),
+        ("{{ print 1 (print $foo.bar) }}", "foo"),
+        ("{{ if true }}{{ else if $foo }}{{ end }}", "foo"),
+        ("{{ range $foo }}{{ end }}", "foo"),
+    ] {
+        let wanted = format!("there is no variable ${name}");
+        assert_eq!(Template::parse(text).unwrap_err(), wanted, "{text}");
+    }
+}
+
+#[test]
 fn any_bytes_are_read_without_harm() {
     // A walk over cuts and changes of a text that has everything in it.
     let whole = "a{{- if and (eq $labels.x `y`) 1.5e3 -}}{{range $i, $v := .L.M | f \"\\n\"}}{{/* c */}}é{{end}}{{end}}";
