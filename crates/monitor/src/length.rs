@@ -63,21 +63,25 @@ pub fn show_length(mut ms: u64) -> String {
 }
 
 /// Reads a number of bytes such as `10MB`, where a thousand and twenty-four bytes are a kilobyte,
-/// as Prometheus counts.
+/// as Prometheus counts. Like it, it takes no number without a unit but 0.
 ///
 /// # Errors
 /// When it is none, in a sentence.
 pub(crate) fn read_size(text: &str) -> Result<u64, String> {
     let bad = || format!("{text:?} is not a number of bytes such as 10MB");
+    if text == "0" {
+        return Ok(0);
+    }
     let unit = text.trim_start_matches(|c: char| c.is_ascii_digit());
     let digits = text.strip_suffix(unit).unwrap_or(text);
-    let shift = match unit.trim().to_ascii_uppercase().as_str() {
-        "" | "B" => 0,
-        "KB" | "KIB" => 10,
-        "MB" | "MIB" => 20,
-        "GB" | "GIB" => 30,
-        "TB" | "TIB" => 40,
-        "PB" | "PIB" => 50,
+    let shift = match unit {
+        "B" => 0,
+        "KB" | "KiB" => 10,
+        "MB" | "MiB" => 20,
+        "GB" | "GiB" => 30,
+        "TB" | "TiB" => 40,
+        "PB" | "PiB" => 50,
+        "EB" | "EiB" => 60,
         _ => return Err(bad()),
     };
     let count: u64 = digits.parse().map_err(|_| bad())?;
@@ -115,6 +119,9 @@ mod tests {
         assert_eq!(read_size("0"), Ok(0));
         assert_eq!(read_size("10MB"), Ok(10 << 20));
         assert_eq!(read_size("1KiB"), Ok(1024));
-        assert!(read_size("10 apples").is_err() && read_size("99999999PB").is_err());
+        assert_eq!(read_size("7B"), Ok(7));
+        for text in ["10", "", "B", "10 MB", "10kB", "10mb", "10 apples", "99999999PB"] {
+            assert!(read_size(text).is_err(), "{text}");
+        }
     }
 }

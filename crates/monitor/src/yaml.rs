@@ -5,7 +5,7 @@ mod tabs;
 
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span};
 use scalars::tagged;
-pub(crate) use scalars::{truth, whole};
+pub(crate) use scalars::{is_negative, truth, whole};
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use tabs::Tabs;

@@ -67,6 +67,11 @@ pub(crate) fn whole(text: &str) -> Option<u64> {
     }
 }
 
+/// Whether a scalar is a whole number below 0.
+pub(crate) fn is_negative(text: &str) -> bool {
+    matches!(number(text), Some(Number::Whole(number)) if number < 0)
+}
+
 /// A number, by its prefix in another system than ours, maybe with underscores behind its first
 /// digit.
 fn number(text: &str) -> Option<Number> {
