@@ -1,6 +1,6 @@
 //! Reading a tree key by key. What is wrong is gathered, so that one look finds everything.
 
-use crate::yaml::{Node, Value, is_negative, truth, whole};
+use crate::yaml::{NODES_MAX, Node, Value, is_negative, truth, whole};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -43,17 +43,18 @@ impl Findings {
 
     /// Reads the text; where it is no YAML that is what was found.
     pub(crate) fn parse(&self, text: &str) -> Option<Node> {
-        self.parsed(Node::parse(text))
+        self.parse_few(text, NODES_MAX)
     }
 
     /// The same of a text that has few values: no more of them are made.
     pub(crate) fn parse_few(&self, text: &str, nodes_max: usize) -> Option<Node> {
-        self.parsed(Node::parse_within(text, nodes_max))
-    }
-
-    fn parsed(&self, parsed: Result<Node, (usize, String)>) -> Option<Node> {
-        match parsed {
-            Ok(node) => Some(node),
+        match Node::read(text, nodes_max) {
+            Ok((node, second)) => {
+                let what = "this and what follows has no effect: the first document counts";
+                let note = second.map(|line| self.finding(line, "", what));
+                self.notes.borrow_mut().extend(note);
+                Some(node)
+            }
             Err((line, what)) => {
                 self.errors.borrow_mut().push(self.finding(line, "", what));
                 None

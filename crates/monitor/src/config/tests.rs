@@ -84,6 +84,10 @@ fn what_has_no_effect_is_said() {
                 true\n  scrape_protocols: [PrometheusProto, PrometheusText0.0.4]\n";
     let (config, notes) = read(text).unwrap();
     assert_eq!(config.jobs[0].protocols, [Protocol::Protobuf, Protocol::Text]);
+    assert_eq!(
+        read("global: {}\n---\nnothing: x\n").unwrap().1,
+        ["p.yml:2: this and what follows has no effect: the first document counts"]
+    );
     let keys: Vec<&str> = notes.iter().map(|note| note.split(": ").nth(1).unwrap()).collect();
     assert_eq!(keys, ["remote_write", "scrape_configs[0].enable_http2"]);
 }
