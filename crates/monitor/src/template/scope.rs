@@ -1,5 +1,5 @@
-//! Which variables a template may name where, so that a wrong one is told when it is read and not
-//! when an alert fires.
+//! Which variables a template may name where, and where it may leave a loop, so that a slip is told
+//! when the template is read and not when an alert fires.
 //!
 //! As in Go, a variable is known from where it is set up to the end of what it is set in, whether
 //! it is set anew or changed, and an `else` sees what the part before it has set.
@@ -9,13 +9,15 @@ use super::parse::{Node, Operand, Pipe};
 /// Variables that every template of a rule has.
 const GIVEN: [&str; 4] = ["labels", "externalLabels", "externalURL", "value"];
 
-/// Looks for a variable that is not known where it stands.
+/// Looks for what means nothing where it stands.
 pub(super) fn check(nodes: &[Node]) -> Result<(), String> {
-    Scope { known: GIVEN.to_vec() }.nodes(nodes)
+    Scope { known: GIVEN.to_vec(), loops: 0 }.nodes(nodes)
 }
 
 struct Scope<'a> {
     known: Vec<&'a str>,
+    /// How many loops this is in.
+    loops: usize,
 }
 
 impl<'a> Scope<'a> {
@@ -26,7 +28,11 @@ impl<'a> Scope<'a> {
     fn node(&mut self, node: &'a Node) -> Result<(), String> {
         let before = self.known.len();
         match node {
-            Node::Text(_) | Node::Break | Node::Continue => return Ok(()),
+            Node::Text(_) => return Ok(()),
+            Node::Break | Node::Continue => {
+                let is_in_one = self.loops > 0;
+                return is_in_one.then_some(()).ok_or("a break or continue leaves no range".into());
+            }
             // What it sets is known to the nodes behind it.
             Node::Pipe(pipe) => return self.pipe(pipe),
             Node::If { arms, otherwise } => {
@@ -44,7 +50,9 @@ impl<'a> Scope<'a> {
             Node::Range { names, pipe, body, otherwise } => {
                 self.known.extend(names.iter().map(String::as_str));
                 self.pipe(pipe)?;
+                self.loops += 1;
                 self.nodes(body)?;
+                self.loops -= 1;
                 self.nodes(otherwise)?;
             }
         }

@@ -197,6 +197,20 @@ fn variables_are_known_where_go_knows_them() {
 }
 
 #[test]
+fn a_loop_is_left_from_within() {
+    let parse = |text: &str| Template::parse(text).map(|_| ());
+    assert_eq!(parse("{{ range 5 }}{{ if . }}{{ break }}{{ end }}{{ continue }}{{ end }}"), Ok(()));
+    for text in [
+        "{{ break }}",
+        "{{ if true }}{{ continue }}{{ end }}",
+        "{{ range 5 }}{{ else }}{{ break }}{{ end }}",
+        "{{ range 5 }}{{ end }}{{ break }}",
+    ] {
+        assert_eq!(parse(text).unwrap_err(), "a break or continue leaves no range", "{text}");
+    }
+}
+
+#[test]
 fn any_bytes_are_read_without_harm() {
     // A walk over cuts and changes of a text that has everything in it.
     let whole = "a{{- if and (eq $labels.x `y`) 1.5e3 -}}{{range $i, $v := .L.M | f \"\\n\"}}{{/* c */}}é{{end}}{{end}}";
