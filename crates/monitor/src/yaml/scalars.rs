@@ -67,9 +67,13 @@ pub(crate) fn whole(text: &str) -> Option<u64> {
     }
 }
 
-/// Whether a scalar is a whole number below 0.
+/// Whether a scalar is a number below 0.
 pub(crate) fn is_negative(text: &str) -> bool {
-    matches!(number(text), Some(Number::Whole(number)) if number < 0)
+    match number(text) {
+        Some(Number::Whole(number)) => number < 0,
+        Some(Number::Float(number)) => number < 0.0,
+        None => false,
+    }
 }
 
 /// A number, by its prefix in another system than ours, maybe with underscores behind its first
