@@ -81,11 +81,11 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Reads them; what is not said is as `otherwise`.
+    /// Reads them; what is not said, or is 0, is as `otherwise`.
     pub(crate) fn read(keys: &mut Keys<'_>, otherwise: &Self) -> Self {
         let mut number = |name: &str, otherwise: Option<u64>| {
             let given = keys.take(name).and_then(|reader| reader.number());
-            given.map_or(otherwise, |count| (count > 0).then_some(count))
+            given.filter(|count| *count > 0).or(otherwise)
         };
         let mut limits = Self {
             body_bytes: otherwise.body_bytes,
@@ -97,7 +97,7 @@ impl Limits {
             dropped_targets: number("keep_dropped_targets", otherwise.dropped_targets),
         };
         if let Some(bytes) = keys.take("body_size_limit").and_then(|it| it.read(read_size)) {
-            limits.body_bytes = (bytes > 0).then_some(bytes);
+            limits.body_bytes = Some(bytes).filter(|bytes| *bytes > 0).or(otherwise.body_bytes);
         }
         limits
     }

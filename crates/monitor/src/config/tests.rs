@@ -192,6 +192,14 @@ fn what_prometheus_refuses_of_a_job_is_refused() {
 }
 
 #[test]
+fn limits_of_0_are_those_that_hold_for_all() {
+    let text = "global: {sample_limit: 5, body_size_limit: 1KB, label_limit: 0}\nscrape_configs:\n\
+                - job_name: a\n  sample_limit: 0\n  body_size_limit: 0\n  label_limit: 0\n";
+    let limits = read(text).unwrap().0.jobs[0].limits;
+    assert_eq!((limits.samples, limits.body_bytes, limits.labels), (Some(5), Some(1024), None));
+}
+
+#[test]
 fn times_of_0_are_those_that_go_without_saying() {
     let text = "global: {scrape_interval: 0s, scrape_timeout: 0s, evaluation_interval: 0s}\n\
                 scrape_configs:\n- job_name: a\n  scrape_interval: 0s\n  scrape_timeout: 0s\n";
