@@ -138,6 +138,7 @@ fn what_cannot_be_followed_is_told() {
         ("{{ nosuch 1 }}", "\"nosuch\" is not known"),
         ("{{ template \"x\" }}", "template is not followed here"),
         ("{{ 1 | }}", "a value is missing"),
+        ("{{ /* said */ }}", "means nothing in an action"),
         ("{{ (1 }}", "not closed"),
         ("{{ 1) }}", "closes nothing"),
         ("{{ \"a }}", "has no end"),
