@@ -205,10 +205,9 @@ fn read_global(reader: &Reader<'_>, variable: &dyn Fn(&str) -> Option<String>) -
     ];
     for (name, value) in lengths {
         let Some(reader) = keys.take(name) else { continue };
-        match reader.read(read_length) {
-            Some(0) => reader.error("must be more than 0"),
-            Some(ms) => *value = ms,
-            None => {}
+        // 0 is as if it were not there, as in Prometheus.
+        if let Some(ms) = reader.read(read_length).filter(|ms| *ms > 0) {
+            *value = ms;
         }
     }
     if let Some(reader) = keys.take("scrape_timeout") {
@@ -266,19 +265,26 @@ fn read_patterns(reader: &Reader<'_>) -> Vec<String> {
     reader.list().iter().filter_map(|reader| reader.read(read_pattern)).collect()
 }
 
-/// A pattern of files. Several stars in a row are one, as no star stands for several folders.
+/// A pattern of files.
 fn read_pattern(text: &str) -> Result<String, String> {
-    if text.split_once('*').is_some_and(|(_, behind)| behind.contains('/')) {
-        return Err(format!(
-            "{text:?} has a * before its last /: only the file's name may have one"
-        ));
-    }
+    let pattern = one_star(text)?;
     let mut rest = text;
     while let Some((_, class)) = rest.split_once('[') {
         match class.split_once(']') {
             Some((letters, behind)) if !letters.is_empty() => rest = behind,
             _ => return Err(format!("{text:?} has a [ without letters and a ] behind it")),
         }
+    }
+    Ok(pattern)
+}
+
+/// A pattern whose stars stand in its last part. Several in a row are one, as no star stands for
+/// several folders.
+fn one_star(text: &str) -> Result<String, String> {
+    if text.split_once('*').is_some_and(|(_, behind)| behind.contains('/')) {
+        return Err(format!(
+            "{text:?} has a * before its last /: only the file's name may have one"
+        ));
     }
     let mut pattern = text.to_owned();
     while pattern.contains("**") {

@@ -62,26 +62,44 @@ pub fn show_length(mut ms: u64) -> String {
     out
 }
 
-/// Reads a number of bytes such as `10MB`, where a thousand and twenty-four bytes are a kilobyte,
-/// as Prometheus counts.
+/// Units of sizes by both of their names, as powers of two.
+const SIZES: [(&str, &str, u32); 7] = [
+    ("B", "B", 0),
+    ("KB", "KiB", 10),
+    ("MB", "MiB", 20),
+    ("GB", "GiB", 30),
+    ("TB", "TiB", 40),
+    ("PB", "PiB", 50),
+    ("EB", "EiB", 60),
+];
+
+/// Reads a number of bytes such as `10MB` or `1.5GB512KB`, where a thousand and twenty-four bytes
+/// are a kilobyte, as Prometheus counts. Like it, it takes no number without a unit but 0.
 ///
 /// # Errors
 /// When it is none, in a sentence.
 pub(crate) fn read_size(text: &str) -> Result<u64, String> {
     let bad = || format!("{text:?} is not a number of bytes such as 10MB");
-    let unit = text.trim_start_matches(|c: char| c.is_ascii_digit());
-    let digits = text.strip_suffix(unit).unwrap_or(text);
-    let shift = match unit.trim().to_ascii_uppercase().as_str() {
-        "" | "B" => 0,
-        "KB" | "KIB" => 10,
-        "MB" | "MIB" => 20,
-        "GB" | "GIB" => 30,
-        "TB" | "TIB" => 40,
-        "PB" | "PIB" => 50,
-        _ => return Err(bad()),
-    };
-    let count: u64 = digits.parse().map_err(|_| bad())?;
-    count.checked_mul(1 << shift).ok_or_else(bad)
+    if text == "0" {
+        return Ok(0);
+    }
+    let (mut rest, mut total) = (text, 0.0);
+    let is_of_number = |c: char| c.is_ascii_digit() || c == '.';
+    if rest.is_empty() {
+        return Err(bad());
+    }
+    while !rest.is_empty() {
+        let behind = rest.trim_start_matches(is_of_number);
+        let count: f64 =
+            rest.strip_suffix(behind).unwrap_or_default().parse().map_err(|_| bad())?;
+        let end = behind.find(is_of_number).unwrap_or(behind.len());
+        let (unit, behind) = behind.split_at_checked(end).ok_or_else(bad)?;
+        let found = SIZES.iter().find(|(one, other, _)| *one == unit || *other == unit);
+        let (.., shift) = found.ok_or_else(bad)?;
+        total += count * (1u64 << shift) as f64;
+        rest = behind;
+    }
+    if total < i64::MAX as f64 { Ok(total as u64) } else { Err(bad()) }
 }
 
 #[cfg(test)]
@@ -115,6 +133,24 @@ mod tests {
         assert_eq!(read_size("0"), Ok(0));
         assert_eq!(read_size("10MB"), Ok(10 << 20));
         assert_eq!(read_size("1KiB"), Ok(1024));
-        assert!(read_size("10 apples").is_err() && read_size("99999999PB").is_err());
+        assert_eq!(read_size("7B"), Ok(7));
+        assert_eq!(read_size("1.5MB"), Ok(3 << 19));
+        assert_eq!(read_size("1MB2KB.5KiB"), Ok((1 << 20) + 2048 + 512));
+        for text in [
+            "10",
+            "1MB2",
+            ".MB",
+            "1.5.5MB",
+            "-1MB",
+            "",
+            "B",
+            "10 MB",
+            "10kB",
+            "10mb",
+            "10 apples",
+            "99999999PB",
+        ] {
+            assert!(read_size(text).is_err(), "{text}");
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Reading a tree key by key. What is wrong is gathered, so that one look finds everything.
 
-use crate::yaml::{Node, Value, truth, whole};
+use crate::yaml::{NODES_MAX, Node, Value, is_negative, truth, whole};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -43,17 +43,18 @@ impl Findings {
 
     /// Reads the text; where it is no YAML that is what was found.
     pub(crate) fn parse(&self, text: &str) -> Option<Node> {
-        self.parsed(Node::parse(text))
+        self.parse_few(text, NODES_MAX)
     }
 
     /// The same of a text that has few values: no more of them are made.
     pub(crate) fn parse_few(&self, text: &str, nodes_max: usize) -> Option<Node> {
-        self.parsed(Node::parse_within(text, nodes_max))
-    }
-
-    fn parsed(&self, parsed: Result<Node, (usize, String)>) -> Option<Node> {
-        match parsed {
-            Ok(node) => Some(node),
+        match Node::read(text, nodes_max) {
+            Ok((node, second)) => {
+                let what = "this and what follows has no effect: the first document counts";
+                let note = second.map(|line| self.finding(line, "", what));
+                self.notes.borrow_mut().extend(note);
+                Some(node)
+            }
             Err((line, what)) => {
                 self.errors.borrow_mut().push(self.finding(line, "", what));
                 None
@@ -99,6 +100,15 @@ impl<'a> Reader<'a> {
     pub(crate) fn note(&self, what: impl Into<String>) {
         let finding = self.findings.finding(self.line, &self.key, what);
         self.findings.notes.borrow_mut().push(finding);
+    }
+
+    pub(crate) fn is_null(&self) -> bool {
+        self.node.is_null()
+    }
+
+    /// Whether it is a text in quotes, or nothing.
+    pub(crate) fn is_text(&self) -> bool {
+        self.is_null() || matches!(self.node.value, Value::Scalar { is_plain: false, .. })
     }
 
     pub(crate) fn is_map(&self) -> bool {
@@ -173,6 +183,12 @@ impl<'a> Reader<'a> {
         self.read_plain("not a whole number", whole)
     }
 
+    /// A limit: no number above 0 is none.
+    pub(crate) fn count(&self) -> Option<u64> {
+        let read = |text: &str| whole(text).or_else(|| is_negative(text).then_some(0));
+        self.read_plain("not a whole number", read).filter(|count| *count > 0)
+    }
+
     /// Reads what is no text: in quotes, or with the tag of one, it would be.
     fn read_plain<T>(&self, is_not: &str, read: impl FnOnce(&str) -> Option<T>) -> Option<T> {
         let is_text = matches!(self.node.value, Value::Scalar { is_plain: false, .. });
@@ -213,11 +229,6 @@ impl<'a> Keys<'a> {
     fn reader(&self, (key, line, node): &'a (String, usize, Node)) -> Reader<'a> {
         let key = format!("{}.{key}", self.of.key);
         Reader { node, line: *line, key, findings: self.of.findings }
-    }
-
-    /// Whether a key that was not taken is there.
-    pub(crate) fn has(&self, name: &str) -> bool {
-        self.left.iter().flatten().any(|(key, ..)| key == name)
     }
 
     /// Whether a key that was not taken is there and says that it is empty.

@@ -70,6 +70,12 @@ const ACTIONS: [(&str, Action); 11] = [
     ("uppercase", Action::Uppercase),
 ];
 
+/// What stands between values that are joined, unless a rule says otherwise.
+const SEPARATOR: &str = ";";
+
+/// What a label gets, unless a rule says otherwise.
+const REPLACEMENT: &str = "$1";
+
 /// Values that a rule that stands alone may have, with those that aliases stand for: a few times as
 /// many as it has use for.
 const NODES_OF_RULE_MAX: usize = 100;
@@ -123,41 +129,57 @@ fn read_rule(reader: &Reader<'_>) -> Option<Relabel> {
             found.map(|(_, action)| *action).ok_or(format!("{text:?} is none of {names}"))
         })?,
     };
-    let given: Vec<bool> = ["source_labels", "separator", "modulus", "target_label", "replacement"]
-        .map(|name| keys.has(name))
-        .to_vec();
-    let source = keys.take("source_labels").map(|reader| reader.texts()).unwrap_or_default();
+    let source = keys.take("source_labels").map(|reader| reader.texts());
+    let (has_source, source) = (source.is_some(), source.unwrap_or_default());
     let text = |reader: Option<Reader<'_>>, otherwise: &str| {
         reader.map_or_else(|| otherwise.to_owned(), |reader| reader.text())
     };
-    let separator = if keys.is_empty_text("separator") { "" } else { ";" };
+    let separator = if keys.is_empty_text("separator") { "" } else { SEPARATOR };
     let separator = text(keys.take("separator"), separator);
-    let replacement = if keys.is_empty_text("replacement") { "" } else { "$1" };
+    let replacement = if keys.is_empty_text("replacement") { "" } else { REPLACEMENT };
     let replacement = text(keys.take("replacement"), replacement);
     let target = text(keys.take("target_label"), "");
     let modulus = keys.take("modulus").and_then(|reader| reader.number()).unwrap_or(0);
-    let (written, regex) = match keys.take("regex") {
+    let regex = keys.take("regex");
+    let has_regex = regex.is_some();
+    let (written, regex) = match regex {
         None => anchored("(.*)").ok()?,
         Some(reader) => reader.read(anchored)?,
     };
     keys.end();
+    let rule = Relabel { source, separator, written, regex, modulus, target, replacement, action };
+    check(&rule, has_source, has_regex, reader);
+    Some(rule)
+}
+
+/// Complains of a rule whose keys do not go together: it would not do what it says.
+fn check(rule: &Relabel, has_source: bool, has_regex: bool, reader: &Reader<'_>) {
     use Action::{DropEqual, HashMod, KeepEqual, LabelDrop, LabelKeep, LabelMap};
     use Action::{Lowercase, Replace, Uppercase};
-    let needs_target =
-        matches!(action, Replace | HashMod | Lowercase | Uppercase | KeepEqual | DropEqual);
-    if needs_target && target.is_empty() {
+    let (action, has_target) = (rule.action, !rule.target.is_empty());
+    let compares = matches!(action, KeepEqual | DropEqual);
+    let changes_case = matches!(action, Lowercase | Uppercase);
+    let needs_target = matches!(action, Replace | HashMod) || compares || changes_case;
+    if needs_target && !has_target {
         reader.error("this action needs a target_label");
     }
-    if action == HashMod && modulus == 0 {
+    if action == HashMod && rule.modulus == 0 {
         reader.error("hashmod needs a modulus that is not 0");
     }
-    if matches!(action, LabelDrop | LabelKeep) && given.contains(&true) {
+    let has_others =
+        rule.modulus != 0 || rule.separator != SEPARATOR || rule.replacement != REPLACEMENT;
+    if matches!(action, LabelDrop | LabelKeep) && (has_source || has_target || has_others) {
         reader.error("labeldrop and labelkeep take a regex and nothing else");
     }
-    if action == LabelMap && replacement.is_empty() {
+    if compares && (has_regex || has_others) {
+        reader.error("keepequal and dropequal take source_labels and target_label, nothing else");
+    }
+    if changes_case && rule.replacement != REPLACEMENT {
+        reader.error("lowercase and uppercase take no replacement");
+    }
+    if action == LabelMap && rule.replacement.is_empty() {
         reader.error("labelmap needs a replacement, which names labels");
     }
-    Some(Relabel { source, separator, written, regex, modulus, target, replacement, action })
 }
 
 /// An expression of Go that must match a whole text, as it was written and compiled.
@@ -187,10 +209,10 @@ impl fmt::Display for Relabel {
             write!(f, ", source_labels: [{}]", names.join(", "))?;
         }
         for (key, text, usual) in [
-            ("separator", self.separator.as_str(), ";"),
+            ("separator", self.separator.as_str(), SEPARATOR),
             ("regex", &self.written, "(.*)"),
             ("target_label", &self.target, ""),
-            ("replacement", &self.replacement, "$1"),
+            ("replacement", &self.replacement, REPLACEMENT),
         ] {
             if text != usual {
                 write!(f, ", {key}: {}", quoted(text))?;

@@ -103,7 +103,7 @@ fn read_group(reader: &Reader<'_>, file: &str) -> RuleGroup {
     let length = |reader: Option<Reader<'_>>| reader.and_then(|it| it.read(read_length));
     let interval_ms = length(keys.take("interval")).filter(|ms| *ms > 0);
     let query_offset_ms = length(keys.take("query_offset"));
-    let limit = keys.take("limit").and_then(|it| it.number()).filter(|limit| *limit > 0);
+    let limit = keys.take("limit").and_then(|it| it.count());
     let common = keys.take("labels").map(|it| it.labels()).unwrap_or_default();
     let rules = keys.take("rules");
     let rules = rules.iter().flat_map(Reader::list);
@@ -231,6 +231,10 @@ mod tests {
             ("{record: a, expr: 'up[5m]'}", "cannot be a range vector"),
             ("{record: a, expr: up, for: 5m}", "a recording rule has none"),
             ("{alert: a, expr: up, annotations: {s: '{{ $labels.'}}", "template of s: "),
+            (
+                "{alert: a, expr: up, labels: {s: '{{ $foo }}'}}",
+                "r.yml:4: groups[0].rules[0].labels: template of s: there is no variable $foo",
+            ),
             ("{alert: a, expr: up, for: long}", "not a length of time"),
             ("{alert: a, exp: up}", "exp is not a key"),
             (
@@ -249,6 +253,16 @@ mod tests {
         assert!(read_rules(twice, "r.yml").unwrap_err()[0].what.contains("twice"));
         let nameless = read_rules("groups:\n- name: ''\n", "r.yml").unwrap_err();
         assert_eq!(nameless[0].to_string(), "r.yml:2: groups[0].name: must not be empty");
+        // No number above 0 is no limit.
+        let limit_of = |limit: &str| {
+            let text = format!("groups: [{{name: g, limit: {limit}}}]");
+            read_rules(&text, "r.yml").map(|(groups, _)| groups[0].limit)
+        };
+        assert_eq!(
+            [limit_of("-1"), limit_of("0"), limit_of("5")],
+            [Ok(None), Ok(None), Ok(Some(5))]
+        );
+        assert!(limit_of("'-1'").is_err() && limit_of("-1.5").is_ok() && limit_of("x").is_err());
         // Braces of an alert's name are letters like others.
         let alert = "groups: [{name: g, rules: [{alert: 'a{b}', expr: up}]}]";
         assert!(read_rules(alert, "r.yml").is_ok());

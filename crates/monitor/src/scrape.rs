@@ -138,7 +138,8 @@ impl Cache {
         });
         if let Err(reason) = read.and(limited) {
             self.known.give_up();
-            return Err((counts, reason));
+            // Nothing is stored, so that the same series would be new again at every such scrape.
+            return Err((Counts { added: 0, ..counts }, reason));
         }
         self.known.finish(&mut |series| out.push_placed(series, OVER, at_ms));
         self.refer(out);

@@ -141,13 +141,25 @@ fn url(job: &Job, labels: &LabelSet, address: &str) -> String {
         }
     }
     pairs.sort();
-    let path = text(PATH);
-    let slash = if path.starts_with('/') { "" } else { "/" };
-    let mut url = format!("{}://{address}{slash}{path}", text(SCHEME));
+    let mut url = base(text(SCHEME), address, text(PATH));
     for (index, (name, value)) in pairs.into_iter().enumerate() {
-        let has_query = index > 0 || path.contains('?');
-        url.push(if has_query { '&' } else { '?' });
+        url.push(if index > 0 { '&' } else { '?' });
         url.push_str(&format!("{}={}", escaped(name), escaped(value)));
+    }
+    url
+}
+
+/// A URL up to its path, in which a question mark is a letter like others.
+fn base(scheme: &str, address: &str, path: &str) -> String {
+    let slash = if path.starts_with('/') { "" } else { "/" };
+    let mut url = format!("{scheme}://{address}{slash}");
+    for byte in path.bytes() {
+        match byte {
+            byte if byte.is_ascii_alphanumeric() || b"-_.~$&+,/:;=@".contains(&byte) => {
+                url.push(char::from(byte));
+            }
+            byte => url.push_str(&format!("%{byte:02X}")),
+        }
     }
     url
 }
@@ -186,7 +198,7 @@ pub fn alertmanager_urls(managers: &Alertmanagers, groups: &[(String, Group)]) -
                 continue;
             }
             let text = |name: &str| labels.get(name).map_or("", String::as_str);
-            urls.push(format!("{}://{}{}", text(SCHEME), text(ADDRESS), text(ALERTS_PATH)));
+            urls.push(base(text(SCHEME), text(ADDRESS), text(ALERTS_PATH)));
         }
     }
     urls.sort();

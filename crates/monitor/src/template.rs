@@ -9,6 +9,7 @@ mod functions;
 mod parse;
 mod print;
 mod read;
+mod scope;
 
 pub use print::exponential;
 
@@ -64,9 +65,11 @@ impl Template {
     /// Reads a text.
     ///
     /// # Errors
-    /// When it is no template that can be followed here.
+    /// When it is no template that can be followed here, or names a variable that is not known.
     pub fn parse(text: &str) -> Result<Self, String> {
-        parse::parse(text).map(Self)
+        let nodes = parse::parse(text)?;
+        scope::check(&nodes)?;
+        Ok(Self(nodes))
     }
 
     /// Follows it. `query` answers expressions.

@@ -5,7 +5,7 @@ mod tabs;
 
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span};
 use scalars::tagged;
-pub(crate) use scalars::{truth, whole};
+pub(crate) use scalars::{is_negative, truth, whole};
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use tabs::Tabs;
@@ -15,7 +15,7 @@ const TEXT_BYTES_MAX: usize = 16 << 20;
 
 /// Nodes of a tree. An alias counts as all that it stands for, so that a few lines cannot become
 /// a tree without end.
-const NODES_MAX: usize = 1 << 20;
+pub(crate) const NODES_MAX: usize = 1 << 20;
 
 /// Bytes of a text that count as one more node where an alias stands for it.
 const NODE_TEXT_BYTES: usize = 64;
@@ -49,34 +49,39 @@ pub(crate) enum Value {
 }
 
 impl Node {
-    /// Reads a file of one document; an empty one is null.
+    /// Reads the first document of a file, of at most so many nodes; an empty one is null. Returns
+    /// also the line where a second one begins: as Prometheus does, it is passed over, whatever it
+    /// says.
     ///
     /// # Errors
     /// The line, and what is wrong there.
-    pub(crate) fn parse(text: &str) -> Result<Self, (usize, String)> {
-        Self::parse_within(text, NODES_MAX)
-    }
-
-    /// The same of at most so many nodes.
-    ///
-    /// # Errors
-    /// As [`Node::parse`].
-    pub(crate) fn parse_within(text: &str, nodes_max: usize) -> Result<Self, (usize, String)> {
+    pub(crate) fn read(
+        text: &str,
+        nodes_max: usize,
+    ) -> Result<(Self, Option<usize>), (usize, String)> {
         if text.len() > TEXT_BYTES_MAX {
             return Err((1, format!("the file has more than {TEXT_BYTES_MAX} bytes")));
         }
         let (mut builder, mut tabs) = (Builder::new(nodes_max), Tabs::of(text));
+        let (mut has_begun, mut second) = (false, None);
         for event in Parser::new_from_str(text) {
             let (event, span) = event.map_err(|error| told(&error))?;
+            if let Event::DocumentStart(_) = &event
+                && std::mem::replace(&mut has_begun, true)
+            {
+                second = Some(span.start);
+                break;
+            }
             if let (Some(tabs), Event::Scalar(..)) = (&mut tabs, &event) {
                 tabs.pass(span.start.index(), span.end.index())?;
             }
             builder.take(event, span)?;
         }
         if let Some(tabs) = &mut tabs {
-            tabs.read_to(usize::MAX)?;
+            tabs.read_to(second.map_or(usize::MAX, |second| second.index()))?;
         }
-        Ok(builder.root.unwrap_or_else(|| Self::null(1)))
+        let root = builder.root.unwrap_or_else(|| Self::null(1));
+        Ok((root, second.map(|second| second.line())))
     }
 
     fn null(line: usize) -> Self {
@@ -168,7 +173,6 @@ struct Builder {
     anchors: HashMap<usize, Node>,
     nodes: usize,
     nodes_max: usize,
-    documents: usize,
     root: Option<Node>,
 }
 
@@ -191,20 +195,17 @@ struct Key {
 impl Builder {
     fn new(nodes_max: usize) -> Self {
         let (open, anchors) = (Vec::new(), HashMap::new());
-        Self { open, anchors, nodes: 0, nodes_max, documents: 0, root: None }
+        Self { open, anchors, nodes: 0, nodes_max, root: None }
     }
 
     fn take(&mut self, event: Event<'_>, span: Span) -> Result<(), (usize, String)> {
         let line = span.start.line();
         match event {
-            Event::Nothing | Event::StreamStart | Event::StreamEnd | Event::DocumentEnd => Ok(()),
-            Event::DocumentStart(_) => {
-                self.documents += 1;
-                match self.documents {
-                    1 => Ok(()),
-                    _ => Err((line, "the file must hold one document of YAML".to_owned())),
-                }
-            }
+            Event::Nothing
+            | Event::StreamStart
+            | Event::StreamEnd
+            | Event::DocumentStart(_)
+            | Event::DocumentEnd => Ok(()),
             Event::Scalar(text, style, anchor, tag) => {
                 let read = match tag {
                     None => Ok((text.into_owned(), style == ScalarStyle::Plain)),
@@ -304,6 +305,12 @@ fn merge(
 mod tests {
     use super::*;
 
+    impl Node {
+        fn parse(text: &str) -> Result<Self, (usize, String)> {
+            Self::read(text, NODES_MAX).map(|(node, _)| node)
+        }
+    }
+
     fn shown(text: &str) -> String {
         Node::parse(text).unwrap().show(&|key| key == "password")
     }
@@ -370,6 +377,22 @@ mod tests {
     }
 
     #[test]
+    fn the_first_document_counts() {
+        for (text, line) in [
+            ("a: 1\n---\nb: 2\n", Some(2)),
+            ("---\na: 1\n...\n---\n\tb: [}\n", Some(4)),
+            ("a: 1\n--- \n- }\n", Some(2)),
+            ("# said\n---\na: 1\n...\n", None),
+            ("a: 1\n...\nb: \t2\n-\tc\n", Some(3)),
+        ] {
+            let (node, second) = Node::read(text, NODES_MAX).unwrap();
+            assert_eq!((node.show(&|_| false).as_str(), second), ("a: 1\n", line), "{text:?}");
+        }
+        // Nothing is wrong with a tab in what is passed over, but before it.
+        assert!(Node::parse("a: 1\n\t# x\n---\nb: 2\n").is_err());
+    }
+
+    #[test]
     fn bad_files_are_refused_with_a_line() {
         let bombs = (1..40).map(|n| format!("a{n}: &a{n} [*a{0}, *a{0}, *a{0}]\n", n - 1));
         let bomb = format!("a0: &a0 [x, x]\n{}", bombs.collect::<String>());
@@ -377,7 +400,6 @@ mod tests {
         for (text, line) in [
             ("a: 1\na: 2\n", 2),
             ("a: [1\nb: 2\n", 2),
-            ("a: 1\n---\nb: 2\n", 2),
             ("a:\n  ? [x]\n  : 1\n", 2),
             ("a: *b\n", 1),
             ("a: 1\n<<: 3\n", 2),
@@ -402,7 +424,7 @@ mod tests {
             assert_eq!(error.0, line, "{text:.40} {error:?}");
         }
         assert!(Node::parse(&bomb).is_err());
-        let of = |text: &str| Node::parse_within(text, 1_000).is_ok();
+        let of = |text: &str| Node::read(text, 1_000).is_ok();
         assert!(
             of(&format!("[{}]", "x, ".repeat(900))) && !of(&format!("[{}]", "x, ".repeat(1_100)))
         );

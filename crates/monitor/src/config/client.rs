@@ -171,9 +171,34 @@ fn read_tls(reader: &Reader<'_>) -> Tls {
     tls
 }
 
+/// Headers that Prometheus does not let anyone set, because it or another key sets them.
+const RESERVED_HEADERS: [&str; 18] = [
+    "Accept-Encoding",
+    "Authorization",
+    "Connection",
+    "Content-Encoding",
+    "Content-Length",
+    "Content-Type",
+    "Host",
+    "Keep-Alive",
+    "Proxy-Authenticate",
+    "Proxy-Authorization",
+    "User-Agent",
+    "Www-Authenticate",
+    "X-Amz-Content-Sha256",
+    "X-Amz-Date",
+    "X-Amz-Security-Token",
+    "X-Prometheus-Remote-Read-Version",
+    "X-Prometheus-Remote-Write-Version",
+    "X-Prometheus-Scrape-Timeout-Seconds",
+];
+
 fn read_headers(reader: &Reader<'_>) -> Vec<(String, Confidential)> {
     let mut headers = Vec::new();
     for (name, reader) in reader.entries() {
+        if RESERVED_HEADERS.iter().any(|reserved| reserved.eq_ignore_ascii_case(&name)) {
+            reader.error("this header cannot be set here, as it is set by itself");
+        }
         let mut keys = reader.keys();
         let mut values = Vec::new();
         for (list, is_file) in [("values", false), ("secrets", false), ("files", true)] {

@@ -1,6 +1,7 @@
 //! Where targets are found.
 
 use super::client::Client;
+use super::one_star;
 use crate::length::read_length;
 use crate::reading::{Findings, Keys, Reader};
 use crate::relabel::LabelSet;
@@ -105,16 +106,12 @@ impl Discovery {
             reader.iter().flat_map(Reader::list).for_each(|reader| read(&reader));
         };
         let mut found = Self::default();
-        list(keys.take("static_configs"), &mut |reader| found.groups.push(read_group(reader)));
+        list(keys.take("static_configs"), &mut |reader| {
+            found.groups.push(read_group(reader, false))
+        });
         list(keys.take("file_sd_configs"), &mut |reader| {
             let mut keys = reader.keys();
-            let patterns = keys.need("files").map(|it| it.texts()).unwrap_or_default();
-            for pattern in &patterns {
-                let ends = ["json", "yml", "yaml"];
-                if !ends.iter().any(|end| pattern.ends_with(&format!(".{end}"))) {
-                    reader.error(format!("{pattern:?} must end in .json, .yml or .yaml"));
-                }
-            }
+            let patterns = keys.need("files").map(|it| read_files(&it)).unwrap_or_default();
             found.files.push(Files { patterns, refresh_ms: read_refresh(&mut keys, 300_000) });
             keys.end();
         });
@@ -133,6 +130,22 @@ impl Discovery {
         keys.refuse(&OTHERS, &format!("{what} are found by {ways}"));
         found
     }
+}
+
+/// Patterns of files with groups.
+fn read_files(reader: &Reader<'_>) -> Vec<String> {
+    const ENDS: [&str; 6] = [".json", ".yml", ".yaml", ".JSON", ".YML", ".YAML"];
+    let list = reader.list();
+    if list.is_empty() {
+        reader.error("must name a file");
+    }
+    let read = |reader: &Reader<'_>| {
+        reader.read(|text| match ENDS.iter().any(|end| text.ends_with(end)) {
+            true => one_star(text),
+            false => Err(format!("{text:?} must end in .json, .yml or .yaml")),
+        })
+    };
+    list.iter().filter_map(read).collect()
 }
 
 fn read_refresh(keys: &mut Keys<'_>, otherwise_ms: u64) -> u64 {
@@ -165,10 +178,20 @@ fn read_dns(reader: &Reader<'_>) -> Option<Dns> {
     }
 }
 
-fn read_group(reader: &Reader<'_>) -> Group {
+/// In JSON a number is no text; in YAML it is one where a text is wanted.
+fn read_group(reader: &Reader<'_>, is_json: bool) -> Group {
+    if reader.is_null() {
+        reader.error("a group is missing here");
+    }
     let mut keys = reader.keys();
-    let targets = keys.take("targets").map(|it| it.texts()).unwrap_or_default();
-    let labels = keys.take("labels").map(|it| it.labels()).unwrap_or_default();
+    let (targets, labels) = (keys.take("targets"), keys.take("labels"));
+    if is_json {
+        let values = labels.iter().flat_map(Reader::entries).map(|(_, value)| value);
+        let bad = targets.iter().flat_map(Reader::list).chain(values).filter(|it| !it.is_text());
+        bad.for_each(|reader| reader.error("a text in quotes is needed here"));
+    }
+    let targets = targets.map(|it| it.texts()).unwrap_or_default();
+    let labels = labels.map(|it| it.labels()).unwrap_or_default();
     if let Some(bad) = targets.iter().find(|target| target.contains('/')) {
         reader
             .error(format!("{bad:?} is no host and port: scheme and path have keys of their own"));
@@ -177,16 +200,21 @@ fn read_group(reader: &Reader<'_>) -> Group {
     Group { targets, labels }
 }
 
-/// Reads groups as files and servers tell them: a list, in YAML or JSON.
+/// Reads groups as files and servers tell them: a list, in JSON or else in YAML.
 ///
 /// # Errors
 /// What is wrong, in a sentence.
-pub fn read_groups(text: &str, source: &str) -> Result<Vec<Group>, String> {
+pub fn read_groups(text: &str, source: &str, is_json: bool) -> Result<Vec<Group>, String> {
+    if is_json {
+        // All of JSON is YAML, but not the other way round.
+        let read: Result<serde_json::Value, _> = serde_json::from_str(text);
+        read.map_err(|error| format!("{source}:{}: this is no JSON: {error}", error.line()))?;
+    }
     let findings = Findings::new(source);
     let mut groups = Vec::new();
     if let Some(node) = findings.parse(text) {
         let readers = Reader::new(&node, &findings).list();
-        groups.extend(readers.iter().map(read_group));
+        groups.extend(readers.iter().map(|reader| read_group(reader, is_json)));
     }
     match findings.end() {
         Err(errors) => Err(errors.first().map(ToString::to_string).unwrap_or_default()),

@@ -7,6 +7,7 @@ use crate::length::{read_length, read_size};
 use crate::reading::{Keys, Reader};
 use crate::relabel::{self, Relabel};
 use foliot_proto_prometheus::Histograms;
+use std::collections::BTreeSet;
 
 /// Targets that are scraped alike.
 #[derive(Clone, Debug, PartialEq)]
@@ -80,11 +81,11 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Reads them; what is not said is as `otherwise`.
+    /// Reads them; what is not said, or is 0, is as `otherwise`.
     pub(crate) fn read(keys: &mut Keys<'_>, otherwise: &Self) -> Self {
         let mut number = |name: &str, otherwise: Option<u64>| {
             let given = keys.take(name).and_then(|reader| reader.number());
-            given.map_or(otherwise, |count| (count > 0).then_some(count))
+            given.filter(|count| *count > 0).or(otherwise)
         };
         let mut limits = Self {
             body_bytes: otherwise.body_bytes,
@@ -96,7 +97,7 @@ impl Limits {
             dropped_targets: number("keep_dropped_targets", otherwise.dropped_targets),
         };
         if let Some(bytes) = keys.take("body_size_limit").and_then(|it| it.read(read_size)) {
-            limits.body_bytes = (bytes > 0).then_some(bytes);
+            limits.body_bytes = Some(bytes).filter(|bytes| *bytes > 0).or(otherwise.body_bytes);
         }
         limits
     }
@@ -138,10 +139,28 @@ pub(super) fn read_histograms(keys: &mut Keys<'_>, otherwise: Histograms) -> His
 /// What targets are asked for, where that is said.
 pub(super) fn read_protocols(keys: &mut Keys<'_>) -> Option<Vec<Protocol>> {
     let reader = keys.take("scrape_protocols")?;
-    let mut known: Vec<Protocol> = reader.list().iter().filter_map(read_protocol).collect();
+    let (mut known, mut names) = (Vec::new(), BTreeSet::new());
+    let list = reader.list();
+    if list.is_empty() {
+        reader.error("must name a protocol");
+    }
+    for reader in &list {
+        let Some(protocol) = read_protocol(reader) else { continue };
+        if !names.insert(reader.text()) {
+            reader.error(format!("{:?} is given twice", reader.text()));
+        }
+        known.push(protocol);
+    }
+    // Names that differ may mean the same.
     known.dedup();
     (!known.is_empty()).then_some(known)
 }
+
+/// What names of metrics may be, and how they are asked for: keys, and what each may say.
+const NAME_SCHEMES: [(&str, &[&str]); 2] = [
+    ("metric_name_validation_scheme", &["legacy", "utf8"]),
+    ("metric_name_escaping_scheme", &["allow-utf-8", "underscores", "dots", "values"]),
+];
 
 /// Keys that global settings and jobs have in common and that are settled here.
 pub(super) fn ignore_settled(keys: &mut Keys<'_>) {
@@ -151,8 +170,14 @@ pub(super) fn ignore_settled(keys: &mut Keys<'_>) {
         "native_histogram_min_bucket_factor",
     ];
     keys.ignore(&histograms, "histograms are stored as they are");
-    let names = ["metric_name_validation_scheme", "metric_name_escaping_scheme"];
-    keys.ignore(&names, "names may hold any UTF-8");
+    for (name, schemes) in NAME_SCHEMES {
+        let Some(reader) = keys.take(name) else { continue };
+        let scheme = reader.text();
+        match scheme.is_empty() || schemes.contains(&scheme.as_str()) {
+            true => reader.note("has no effect here: names may hold any UTF-8"),
+            false => reader.error(format!("{scheme:?} is none of {}", schemes.join(", "))),
+        }
+    }
     keys.ignore(&["extra_scrape_metrics"], "it is not known");
 }
 
@@ -201,11 +226,9 @@ impl Job {
 }
 
 fn read_times(keys: &mut Keys<'_>, global: &Global) -> (u64, u64) {
+    // A time of 0 is as if it were not there, as in Prometheus.
     let interval = keys.take("scrape_interval");
-    let interval_ms = interval.as_ref().and_then(|reader| reader.read(read_length));
-    if let (Some(reader), Some(0)) = (&interval, interval_ms) {
-        reader.error("must be more than 0");
-    }
+    let interval_ms = interval.and_then(|reader| reader.read(read_length));
     let interval_ms = interval_ms.filter(|ms| *ms > 0).unwrap_or(global.scrape_interval_ms);
     let timeout = keys.take("scrape_timeout");
     let timeout_ms = timeout.as_ref().and_then(|reader| reader.read(read_length));

@@ -84,6 +84,10 @@ fn what_has_no_effect_is_said() {
                 true\n  scrape_protocols: [PrometheusProto, PrometheusText0.0.4]\n";
     let (config, notes) = read(text).unwrap();
     assert_eq!(config.jobs[0].protocols, [Protocol::Protobuf, Protocol::Text]);
+    assert_eq!(
+        read("global: {}\n---\nnothing: x\n").unwrap().1,
+        ["p.yml:2: this and what follows has no effect: the first document counts"]
+    );
     let keys: Vec<&str> = notes.iter().map(|note| note.split(": ").nth(1).unwrap()).collect();
     assert_eq!(keys, ["remote_write", "scrape_configs[0].enable_http2"]);
 }
@@ -122,10 +126,86 @@ fn secrets_are_read_and_not_shown() {
 #[test]
 fn groups_are_read_from_yaml_and_json() {
     let json = r#"[{"targets": ["a:1", "b:1"], "labels": {"env": "x"}}, {"targets": []}]"#;
-    let groups = read_groups(json, "f.json").unwrap();
+    let groups = read_groups(json, "f.json", true).unwrap();
     assert_eq!(groups[0].targets, ["a:1", "b:1"]);
     assert_eq!(groups.len(), 2);
     let yaml = "- targets:\n  - a:1\n  labels:\n    port: 80\n";
-    assert_eq!(read_groups(yaml, "f.yml").unwrap()[0].labels.get("port").unwrap(), "80");
-    assert!(read_groups("[{target: [a]}]", "f.yml").unwrap_err().starts_with("f.yml:1: "));
+    let groups = read_groups(yaml, "f.yml", false).unwrap();
+    assert_eq!(groups[0].labels.get("port").unwrap(), "80");
+    for (json, wanted) in [
+        (r#"[{"labels": {"a": 1}}]"#, "f:1: [0].labels.a: a text in quotes is needed here"),
+        ("[{\"targets\": [\"a\",\ntrue]}]", "f:2: [0].targets[1]: a text in quotes is needed here"),
+        ("[null]", "f:1: [0]: a group is missing here"),
+        ("[\n{targets: [a]}]", "f:2: this is no JSON: "),
+        ("[]\n---\n[]", "f:2: this is no JSON: "),
+    ] {
+        let error = read_groups(json, "f", true).unwrap_err();
+        assert!(error.starts_with(wanted), "{json}: {error}");
+    }
+    assert!(read_groups("[{target: [a]}]", "f.yml", false).unwrap_err().starts_with("f.yml:1: "));
+    assert!(read_groups("- null\n", "f.yml", false).is_err());
+    assert!(read_groups(r#"[{"targets": null, "labels": {"a": null}}]"#, "f", true).is_ok());
+}
+
+#[test]
+fn what_prometheus_refuses_of_a_job_is_refused() {
+    for (job, wanted) in [
+        ("scrape_protocols: []", "scrape_protocols: must name a protocol"),
+        (
+            "scrape_protocols: [PrometheusProto, PrometheusText0.0.4, PrometheusProto]",
+            "scrape_protocols[2]: \"PrometheusProto\" is given twice",
+        ),
+        ("http_headers: {host: {values: [x]}}", "http_headers.host: this header cannot be set"),
+        ("http_headers: {User-Agent: {}}", "http_headers.User-Agent: this header cannot be set"),
+        ("static_configs: [null]", "static_configs[0]: a group is missing here"),
+        ("static_configs:\n  -", "static_configs[0]: a group is missing here"),
+        ("file_sd_configs: [{files: []}]", "file_sd_configs[0].files: must name a file"),
+        ("file_sd_configs: [null]", "file_sd_configs[0]: files is missing"),
+        (
+            "file_sd_configs: [{files: ['a/*/b.yml']}]",
+            "file_sd_configs[0].files[0]: \"a/*/b.yml\" has a * before its last /",
+        ),
+        (
+            "file_sd_configs: [{files: [a.yml, b.Json]}]",
+            "file_sd_configs[0].files[1]: \"b.Json\" must end in .json, .yml or .yaml",
+        ),
+        ("body_size_limit: 10", "body_size_limit: \"10\" is not a number of bytes such as 10MB"),
+        (
+            "metric_name_validation_scheme: utf-8",
+            "metric_name_validation_scheme: \"utf-8\" is none of legacy, utf8",
+        ),
+        ("metric_name_escaping_scheme: dot", "metric_name_escaping_scheme: \"dot\" is none of"),
+    ] {
+        let errors = read(&format!("scrape_configs:\n- job_name: a\n  {job}\n")).unwrap_err();
+        let [error] = &errors[..] else { panic!("{job}: {errors:?}") };
+        let (place, what) = error.split_once(": scrape_configs[0].").unwrap();
+        assert!(place == "p.yml:3" || place == "p.yml:4", "{error}");
+        assert!(what.starts_with(wanted), "{job}: {error}");
+    }
+    let global = read("global: {scrape_protocols: [], metric_name_validation_scheme: x}\n");
+    assert_eq!(global.unwrap_err().len(), 2);
+    let job = "scrape_configs:\n- job_name: a\n  metric_name_validation_scheme: legacy\n  \
+               file_sd_configs: [{files: ['a**.yml', 'b/c*.JSON']}]\n";
+    let (config, notes) = read(job).unwrap();
+    assert_eq!(config.jobs[0].discovery.files[0].patterns, ["a*.yml", "b/c*.JSON"]);
+    assert_eq!(notes.len(), 1);
+}
+
+#[test]
+fn limits_of_0_are_those_that_hold_for_all() {
+    let text = "global: {sample_limit: 5, body_size_limit: 1KB, label_limit: 0}\nscrape_configs:\n\
+                - job_name: a\n  sample_limit: 0\n  body_size_limit: 0\n  label_limit: 0\n";
+    let limits = read(text).unwrap().0.jobs[0].limits;
+    assert_eq!((limits.samples, limits.body_bytes, limits.labels), (Some(5), Some(1024), None));
+}
+
+#[test]
+fn times_of_0_are_those_that_go_without_saying() {
+    let text = "global: {scrape_interval: 0s, scrape_timeout: 0s, evaluation_interval: 0s}\n\
+                scrape_configs:\n- job_name: a\n  scrape_interval: 0s\n  scrape_timeout: 0s\n";
+    let (config, _) = read(text).unwrap();
+    let global = &config.global;
+    assert_eq!((global.scrape_interval_ms, global.scrape_timeout_ms), (60_000, 10_000));
+    assert_eq!(global.evaluation_interval_ms, 60_000);
+    assert_eq!((config.jobs[0].interval_ms, config.jobs[0].timeout_ms), (60_000, 10_000));
 }

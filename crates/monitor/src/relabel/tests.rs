@@ -136,9 +136,23 @@ fn bad_rules_are_told_by_line() {
         ("[{regex: '(', target_label: b}]", "no regular expression"),
         ("[{regex: 'a{1000}{1000}{1000}', target_label: b}]", "no regular expression"),
         ("[{action: labelmap, replacement: ''}]", "needs a replacement"),
+        ("[{action: labelkeep, regex: a, separator: ''}]", "nothing else"),
+        ("[{action: keepequal, target_label: a, regex: b}]", "nothing else"),
+        ("[{action: dropequal, target_label: a, regex: '(.*)'}]", "nothing else"),
+        ("[{action: keepequal, target_label: a, separator: ','}]", "nothing else"),
+        ("[{action: dropequal, target_label: a, modulus: 2}]", "nothing else"),
+        ("[{action: keepequal, target_label: a, replacement: b}]", "nothing else"),
+        ("[{action: lowercase, target_label: a, replacement: b}]", "no replacement"),
         ("{action: keep}", "a list is needed"),
     ] {
         let error = rules(text).unwrap_err();
         assert!(error.contains(word), "{text}: {error}");
+    }
+    // What goes without saying may be said.
+    for text in [
+        "[{action: keepequal, target_label: a, separator: ;, modulus: 0, replacement: $1}]",
+        "[{action: labeldrop, separator: ;, target_label: '', replacement: $1}]",
+    ] {
+        assert!(rules(text).is_ok(), "{text}: {:?}", rules(text));
     }
 }

@@ -145,6 +145,21 @@ fn rules_and_limits_hold_for_series() {
 }
 
 #[test]
+fn a_scrape_that_fails_adds_no_series() {
+    let mut fixture = Fixture::new("sample_limit: 2");
+    let about = (&*fixture.job, &fixture.target);
+    for (text, scraped) in [("a 1\nb 1\nc 1\n", 3), ("a 1\nb 1\n?\n", 2)] {
+        for at_ms in [10, 20] {
+            let most = Most { samples: 1000, may_hold: &mut |_| true };
+            let (text, mut out) = ((text.as_bytes(), Format::Text), Samples::default());
+            let (counts, _) = fixture.cache.take(about, text, most, at_ms, &mut out).unwrap_err();
+            assert_eq!((counts.scraped, counts.added), (scraped, 0), "{counts:?}");
+        }
+    }
+    assert_eq!(fixture.take("a 1\n", 30).unwrap().0.added, 1);
+}
+
+#[test]
 fn there_is_a_limit_that_no_job_has_to_set() {
     let lines = |count: usize| (0..count).map(|n| format!("m{n} 1\n")).collect::<String>();
     let mut fixture = Fixture::new("");

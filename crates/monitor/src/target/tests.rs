@@ -28,6 +28,20 @@ fn a_target_gets_its_labels_and_url() {
     assert_eq!((target.interval_ms, target.timeout_ms), (60_000, 10_000));
 }
 
+#[test]
+fn a_path_has_no_query() {
+    for (path, wanted) in [
+        ("/om?z=1", "http://h:1/om%3Fz=1?q=x"),
+        ("'a b/%20#(ü)'", "http://h:1/a%20b/%2520%23%28%C3%BC%29?q=x"),
+        ("/-_.~$&+,:;=@/*", "http://h:1/-_.~$&+,:;=@/%2A?q=x"),
+    ] {
+        let found = targets(&format!(
+            "params: {{q: [x]}}\n  metrics_path: {path}\n  static_configs: [{{targets: ['h:1']}}]"
+        ));
+        assert_eq!(found.active[0].url, wanted);
+    }
+}
+
 /// The rules of the blackbox exporter's documentation.
 #[test]
 fn rules_may_send_a_scrape_elsewhere() {

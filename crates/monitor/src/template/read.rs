@@ -39,8 +39,9 @@ pub(super) fn pieces(text: &str) -> Result<Vec<Piece>, String> {
         let is_trimmed = behind.starts_with("- ") || behind.starts_with("-\n");
         let before = if is_trimmed { before.trim_end() } else { before };
         pieces.push(Piece::Text(before.to_owned()));
-        let body = if is_trimmed { behind.get(1..).unwrap_or_default() } else { behind };
-        if let Some(comment) = body.trim_start().strip_prefix("/*") {
+        let body = if is_trimmed { behind.get(2..).unwrap_or_default() } else { behind };
+        // Go knows a comment only where its action begins.
+        if let Some(comment) = body.strip_prefix("/*") {
             let end = comment.split_once("*/").ok_or("a comment has no end")?.1;
             let end = end.trim_start();
             trims = end.starts_with("-}}");

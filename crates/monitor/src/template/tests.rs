@@ -138,6 +138,7 @@ fn what_cannot_be_followed_is_told() {
         ("{{ nosuch 1 }}", "\"nosuch\" is not known"),
         ("{{ template \"x\" }}", "template is not followed here"),
         ("{{ 1 | }}", "a value is missing"),
+        ("{{ /* said */ }}", "means nothing in an action"),
         ("{{ (1 }}", "not closed"),
         ("{{ 1) }}", "closes nothing"),
         ("{{ \"a }}", "has no end"),
@@ -165,6 +166,49 @@ fn what_cannot_be_followed_is_told() {
     assert!(expand(&deep).unwrap_err().contains("parentheses"));
     let deep = "{{ if true }}".repeat(5000);
     assert!(expand(&deep).unwrap_err().contains("in one another"));
+}
+
+#[test]
+fn variables_are_known_where_go_knows_them() {
+    for text in [
+        "{{ $ }}{{ $.Labels.a }}{{ $labels.a }}{{ $externalLabels }}{{ $externalURL }}{{ $value }}",
+        "{{ range $i, $r := query \"m\" }}{{ $i }}{{ $r.Value }}{{ else }}{{ $r }}{{ end }}",
+        "{{ with $x := 1 }}{{ $x }}{{ else }}{{ $x }}{{ end }}",
+        "{{ if $x := 1 }}{{ $x }}{{ else if $x }}{{ $x }}{{ end }}",
+        "{{ $x := 1 }}{{ if true }}{{ $x = $x }}{{ end }}{{ print (print $x) }}",
+        "{{ if true }}{{ $x := 1 }}{{ else }}{{ $x }}{{ end }}",
+        "{{ $x = 1 }}",
+    ] {
+        assert!(Template::parse(text).is_ok(), "{text}: {:?}", Template::parse(text));
+    }
+    for (text, name) in [
+        ("{{ $foo }}", "foo"),
+        ("{{ if false }}{{ $Labels.a }}{{ end }}", "Labels"),
+        ("{{ range $i, $r := query \"m\" }}{{ end }}{{ $r }}", "r"),
+        ("{{ with $x := 1 }}{{ end }}{{ $x }}", "x"),
+        ("{{ if true }}{{ $x := 1 }}{{ end }}{{ $x }}", "x"),
+        ("{{ $y }}{{ $y := 1 }}", "y"),
+        ("{{ print 1 (print $foo.bar) }}", "foo"),
+        ("{{ if true }}{{ else if $foo }}{{ end }}", "foo"),
+        ("{{ range $foo }}{{ end }}", "foo"),
+    ] {
+        let wanted = format!("there is no variable ${name}");
+        assert_eq!(Template::parse(text).unwrap_err(), wanted, "{text}");
+    }
+}
+
+#[test]
+fn a_loop_is_left_from_within() {
+    let parse = |text: &str| Template::parse(text).map(|_| ());
+    assert_eq!(parse("{{ range 5 }}{{ if . }}{{ break }}{{ end }}{{ continue }}{{ end }}"), Ok(()));
+    for text in [
+        "{{ break }}",
+        "{{ if true }}{{ continue }}{{ end }}",
+        "{{ range 5 }}{{ else }}{{ break }}{{ end }}",
+        "{{ range 5 }}{{ end }}{{ break }}",
+    ] {
+        assert_eq!(parse(text).unwrap_err(), "a break or continue leaves no range", "{text}");
+    }
 }
 
 #[test]

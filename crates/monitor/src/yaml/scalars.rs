@@ -67,6 +67,15 @@ pub(crate) fn whole(text: &str) -> Option<u64> {
     }
 }
 
+/// Whether a scalar is a number below 0.
+pub(crate) fn is_negative(text: &str) -> bool {
+    match number(text) {
+        Some(Number::Whole(number)) => number < 0,
+        Some(Number::Float(number)) => number < 0.0,
+        None => false,
+    }
+}
+
 /// A number, by its prefix in another system than ours, maybe with underscores behind its first
 /// digit.
 fn number(text: &str) -> Option<Number> {

@@ -145,7 +145,8 @@ fn stamp(path: &Path) -> Stamp {
 fn read_file(path: &Path) -> Result<Groups, String> {
     let shown = path.display().to_string();
     let text = super::read_text(path, LIST_BYTES_MAX)?;
-    let groups = read_groups(&text, &shown)?.into_iter().enumerate();
+    let is_json = path.extension().is_some_and(|end| end.eq_ignore_ascii_case("json"));
+    let groups = read_groups(&text, &shown, is_json)?.into_iter().enumerate();
     Ok(groups.map(|(index, group)| marked(group, &shown, index, "__meta_filepath")).collect())
 }
 
@@ -171,7 +172,7 @@ async fn ask_server(teller: Teller, http: Http) {
             Err(_) => Err(format!("no answer within {} s", PATIENCE.as_secs())),
             Ok(Err(failed)) => Err(failed.to_string()),
             Ok(Ok(answer)) if answer.status != StatusCode::OK => Err(answer.status.to_string()),
-            Ok(Ok(answer)) => read_groups(&String::from_utf8_lossy(&answer.body), &http.url),
+            Ok(Ok(answer)) => read_groups(&String::from_utf8_lossy(&answer.body), &http.url, true),
         };
         match found {
             Ok(groups) => {
