@@ -24,7 +24,7 @@ const SIZES: [usize; 3] = [16 << 10, 128 << 10, 1 << 20];
 /// What all patterns that are held at a time may take together.
 const HELD_BYTES_MAX: usize = 64 << 20;
 
-/// What may be taken while groups are found: each state of the expression has a place of each group.
+/// What may be taken while groups are found: each state has a place of each group.
 const GROUPS_BYTES_MAX: usize = 8 << 20;
 
 /// What a pattern may weigh, by what it takes to be compiled: about a second at worst.
