@@ -208,7 +208,7 @@ fn patterns_of_one_request_weigh_together() {
     let server = Server::start(dir.path(), &[]);
     assert_eq!(server.post("/write?db=default", "m,h=a v=1 1").status, 204);
     // Long to read, and small when it is compiled.
-    let heavy = format!("(?x)a#{}", "c".repeat(200_000));
+    let heavy = format!("[a{}]", "c".repeat(200_000));
     let one = format!("SELECT v FROM m WHERE h =~ /{heavy}/");
     assert!(ask_long(&server, &one).contains("\"series\""), "{}", ask_long(&server, &one));
     let many = vec![one; 18].join(";");
@@ -218,7 +218,7 @@ fn patterns_of_one_request_weigh_together() {
     assert_eq!(said.matches("not executed").count(), 12, "{said:.500}");
     assert!(began.elapsed().as_secs() < 20, "{:?}", began.elapsed());
     assert_eq!(met(&server, "pattern_weight"), 1.0);
-    let said = ask(&server, "SELECT v FROM /[a-z]{1000}{1000}/");
+    let said = ask(&server, r"SELECT v FROM /\pL{1000}/");
     assert!(said.contains("regular expression") && met(&server, "pattern_bytes") >= 1.0, "{said}");
     server.stop();
 }
