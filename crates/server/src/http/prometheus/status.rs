@@ -61,13 +61,15 @@ fn setting(shared: &Shared, name: &str) -> String {
 fn flags(shared: &Shared) -> Value {
     let flag = |(flag, name): &(&str, &str)| ((*flag).to_owned(), setting(shared, name).into());
     let mut flags: Map<String, Value> = FLAGS.iter().map(flag).collect();
-    // Whoever reads them reads lengths and sizes, of which none bounds nothing.
+    // Clients read them as a length and a size. As in Prometheus, 0 is no bound.
     let unbounded = [
         ("storage.tsdb.retention.time", "0s", shared.config.retention_time.0.is_none()),
         ("storage.tsdb.retention.size", "0B", shared.config.retention_size.0.is_none()),
     ];
-    for (flag, none, _) in unbounded.into_iter().filter(|(_, _, is_unbounded)| *is_unbounded) {
-        flags.insert(flag.to_owned(), none.into());
+    for (flag, none, is_unbounded) in unbounded {
+        if is_unbounded {
+            flags.insert(flag.to_owned(), none.into());
+        }
     }
     let experimental =
         if shared.config.promql_experimental { "promql-experimental-functions" } else { "" };
